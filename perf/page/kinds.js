@@ -13,9 +13,8 @@ function runTiles(figures, isValid) {
 		const quantile = figures.quantiles[place];
 		if (!isValid)
 			return [quantile.name + ", us", "not valid", "saturated"];
-		return quantile.value_ns == null ? [quantile.name + ", us", "n/a", "too few samples"] :
-			[quantile.name + ", us", us(quantile.value_ns),
-				within(quantile.low_ns, quantile.high_ns)];
+		return [quantile.name + ", us", us(quantile.value_ns), quantile.low_ns == null ?
+			quantile.note : within(quantile.low_ns, quantile.high_ns)];
 	});
 	tiles([...rows, ["max, us", us(figures.max_ns), "of " + figures.count]]);
 }
@@ -25,7 +24,7 @@ function gbits(result, rate) {
 }
 
 function gbitsWithin(result, quantile) {
-	return quantile.low_per_s == null ? "too few windows" :
+	return quantile.low_per_s == null ? "no interval" :
 		gbits(result, quantile.low_per_s) + " to " + gbits(result, quantile.high_per_s);
 }
 
@@ -48,13 +47,12 @@ function ratesTable(result) {
 	const row = (name, rate) => [name, fixed(rate, 1), "", gbits(result, rate), "", ""];
 	const rows = [row("mean", rates.mean_per_s), row("best window", rates.best_per_s)];
 	result.times.figures.quantiles.forEach((quantile, n) => {
-		const rate = rates.quantiles[n], known = quantile.value_ns != null;
+		const rate = rates.quantiles[n], known = quantile.low_ns != null;
 		rows.push([general(quantile.per_million / 1e4, 6) + " %",
-			known ? fixed(rate.messages_per_s, 1) : "n/a",
-			known ? fixed(rate.low_per_s, 1) + " to " + fixed(rate.high_per_s, 1) : "",
+			fixed(rate.messages_per_s, 1),
+			known ? fixed(rate.low_per_s, 1) + " to " + fixed(rate.high_per_s, 1) : "n/a",
 			gbits(result, rate.messages_per_s), fixed(quantile.worth, 0),
-			!known ? "too few windows" : quantile.note === "" ? "" :
-				"few effective windows"]);
+			!known ? quantile.note : quantile.note === "" ? "" : "few effective windows"]);
 	});
 	rows.push(row("worst window", rates.worst_per_s));
 	if (result.peer_messages > 0)
@@ -76,7 +74,7 @@ function summary(what, figures, half) {
 	const plain = (name, value) => row(name, value, "", "", "");
 	table(["", what + ", us", "95 % interval", ...half ? ["half, us"] : [], "effective samples",
 		""], [plain("min", figures.min_ns), ...figures.quantiles.map((quantile) =>
-		row(quantile.name, quantile.value_ns, quantile.value_ns == null ? "" :
+		row(quantile.name, quantile.value_ns, quantile.low_ns == null ? "n/a" :
 			within(quantile.low_ns, quantile.high_ns), fixed(quantile.worth, 0),
 		noteOf(quantile))), plain("max", figures.max_ns), plain("mean", figures.mean_ns)], "noted");
 }

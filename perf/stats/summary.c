@@ -21,10 +21,23 @@
 #define PIECES_MIN 4u
 #define PIECE_SAMPLES_MIN 256u
 
-// Fewer windows say too little about the variance of their counts.
-#define SPREAD_WINDOWS_MIN 64
-// Standard errors by which the tau of windows must exceed the tau of blocks.
-#define SPREAD_ERRORS 3
+// Batches whose counts show the dependence of samples. Fewer say too little about the variance.
+#define BATCHES 64u
+#define BATCHES_MIN 16u
+// One-sided bounds hold with 90 %: standard errors by which batches must exceed blocks to raise
+// tau, and by which tau may be larger than measured.
+#define BOUND_ERRORS 1.28
+
+// An interval is printed if the run is at least as long as this many upper bounds of tau, at each
+// level of levels[] with enough samples on its rarer side. A run that changes between regimes
+// depends on them longest near the level that separates these regimes.
+#define TAUS_MIN 18
+#define LEVEL_RARE_MIN 20
+#define DEPENDENCE_SAMPLES_MIN (2 * LEVEL_RARE_MIN) // with fewer no level can be measured
+// A quantile with fewer samples beyond it has an interval only if tau of the highest level permits.
+#define QUANTILE_RARE_MIN 50
+static const uint32_t levels[] = {100000, 250000, 500000, 750000, 900000, 970000, 990000};
+
 // The end of a window's bucket may replace a quantile if the rarer share differs by at most this
 // factor.
 #define WINDOWS_SHARE_RATIO_MAX 4
@@ -34,7 +47,7 @@ const char *quantile_note_text(enum quantile_note note) {
 		[QUANTILE_SOUND] = "",
 		[QUANTILE_ROUGH] = "few samples beyond it",
 		[QUANTILE_UNRESOLVED] = "samples depend on each other for too long",
-		[QUANTILE_TOO_FEW] = "n/a: too few samples",
+		[QUANTILE_TOO_FEW] = "too few samples for an interval",
 	};
 
 	return words[note];
@@ -129,6 +142,16 @@ static void windows_count(
 				: 0;
 }
 
+// Count the samples at or below a bound in each batch of a completely stored run.
+static void
+batches_count(const struct indicator_block *whole, uint64_t bound, struct window_counts *counts) {
+	counts->count = whole->count < BATCHES ? whole->count : BATCHES;
+	counts->samples = whole->count / counts->count;
+	memset(counts->counts, 0, sizeof(counts->counts));
+	for (uint64_t n = 0; n < counts->count * counts->samples; n++)
+		counts->counts[n / counts->samples] += whole->samples[n] <= bound;
+}
+
 // Measure tau of {x <= quantile} over the run.
 static int
 measure_tau(struct run_record *record, const struct place *place, struct indicator_time *time) {
@@ -140,32 +163,32 @@ measure_tau(struct run_record *record, const struct place *place, struct indicat
 	struct run_sorted sorted;
 	int err = indicator_measure(blocks, block_count, bound, share, time);
 
-	if (err == -ENOMEM || run_record_is_whole(record))
-		return err == -ENOMEM ? err : 0;
-	err = run_record_sorted(record, &sorted);
+	if (err == 0 || err == -EINVAL)
+		err = run_record_sorted(record, &sorted);
 	if (err < 0)
 		return err;
-	windows_count(record, bound, share, &counts);
-	// All stored raw samples are on one side, so blocks give no information.
-	if (counts.count >= SPREAD_WINDOWS_MIN &&
-	    (sorted.samples[0] > bound || sorted.samples[sorted.count - 1] <= bound))
-		*time = (struct indicator_time){.tau = 1, .resolved = 1};
+	if (run_record_is_whole(record)) {
+		batches_count(&blocks[0], bound, &counts);
+	} else {
+		windows_count(record, bound, share, &counts);
+		// All stored raw samples are on one side, so blocks give no information.
+		if (counts.count >= BATCHES_MIN &&
+		    (sorted.samples[0] > bound || sorted.samples[sorted.count - 1] <= bound))
+			*time = (struct indicator_time){.tau = 1, .resolved = 1};
+	}
 
-	// Raise tau if the windows show a longer dependence than the blocks. Blocks cover a small
-	// part of a long run, so they may miss rare bursts. Windows cover all of it. Their counts
-	// may vary more than tau explains; this shows a longer tau, more so in longer windows. If
-	// tau still grows in the longest windows, it is not resolved.
-	while (counts.count >= SPREAD_WINDOWS_MIN) {
+	// Raise tau if the batches show a longer dependence than the autocorrelations, whose sum
+	// ends where noise begins. Blocks may also miss rare bursts of a long run. The counts of
+	// batches then vary more than tau explains, and most so in the longest batches.
+	while (counts.count >= BATCHES_MIN) {
 		double error = 0;
 		double tau = indicator_measure_windows(
 			counts.counts, counts.count, counts.samples, time->tau, &error
 		);
 
-		if (!(tau <= time->tau * (1 + SPREAD_ERRORS * error))) {
+		if (!(tau <= time->tau * (1 + BOUND_ERRORS * error)))
 			time->tau = tau;
-			time->resolved &= counts.count / 2 >= SPREAD_WINDOWS_MIN;
-		}
-		// Join the windows in pairs.
+		// Join the batches in pairs.
 		counts.count /= 2;
 		counts.samples *= 2;
 		for (size_t n = 0; n < counts.count; n++)
@@ -174,11 +197,73 @@ measure_tau(struct run_record *record, const struct place *place, struct indicat
 	return 0;
 }
 
-static int quantile_summarize(struct run_record *record, struct quantile_summary *quantile) {
+// Return the largest factor by which tau may exceed its estimate. The run holds `stretches`
+// independent stretches of samples on the rarer side of a level. If their lengths are exponential,
+// the sum of the lengths is gamma distributed (approximation of Wilson and Hilferty).
+static double tau_bound_factor(double stretches) {
+	double root = 1 - 1 / (9 * stretches) - BOUND_ERRORS / (3 * sqrt(stretches));
+
+	return root > 0 ? 1 / (root * root * root) : INFINITY;
+}
+
+static double rare_samples(uint64_t count, uint32_t per_million) {
+	double p = (double)per_million / QUANTILE_ONE;
+
+	return fmin(p, 1 - p) * (double)count;
+}
+
+// Dependence of samples over all levels of a run.
+struct dependence {
+	double tau_bound;    // largest upper bound of tau
+	double bound_factor; // largest ratio of a bound to its tau
+	double tau_highest;  // tau at the highest level
+};
+
+static int measure_dependence(struct run_record *record, struct dependence *ret_dependence) {
+	struct dependence dependence = {1, 1, 1};
+	uint64_t count = run_record_count(record);
+
+	for (size_t n = 0; n < sizeof(levels) / sizeof(levels[0]); n++) {
+		struct indicator_time time = {.tau = 1, .resolved = 1};
+		double rare = rare_samples(count, levels[n]), factor;
+		struct place place;
+		int err;
+
+		if (rare < LEVEL_RARE_MIN)
+			continue;
+		err = place_find(record, quantile_rank(count, levels[n]), &place);
+		if (err == 0)
+			err = measure_tau(record, &place, &time);
+		if (err < 0)
+			return err;
+		factor = tau_bound_factor(rare / time.tau);
+		dependence.tau_bound = fmax(dependence.tau_bound, time.tau * factor);
+		dependence.bound_factor = fmax(dependence.bound_factor, factor);
+		dependence.tau_highest = time.tau;
+	}
+	*ret_dependence = dependence;
+	return 0;
+}
+
+// Return tau for the interval of a quantile. The part of tau that exceeds that of independent
+// samples is widened, but not so far that an interval which exists for `tau` would not exist.
+static double
+widen_tau(double tau, uint64_t count, uint32_t per_million, const struct dependence *dependence) {
+	double least = (double)quantile_samples_min(per_million, SUMMARY_LEVEL);
+	double wide = 1 + (tau - 1) * dependence->bound_factor;
+
+	return fmin(wide, fmax(tau, (double)count / (least + 1)));
+}
+
+static int quantile_summarize(
+	struct run_record *record,
+	const struct dependence *dependence,
+	struct quantile_summary *quantile
+) {
 	uint64_t count = run_record_count(record);
 	struct indicator_time time = {.tau = 1, .resolved = 1};
 	struct place place;
-	double enough;
+	double enough, tail_tau;
 	int err = place_find(record, quantile_rank(count, quantile->per_million), &place);
 
 	if (err < 0)
@@ -188,19 +273,27 @@ static int quantile_summarize(struct run_record *record, struct quantile_summary
 	err = measure_tau(record, &place, &time);
 	if (err < 0)
 		return err;
-	quantile->tau = time.tau;
+	tail_tau = time.tau;
+	if (rare_samples(count, quantile->per_million) < QUANTILE_RARE_MIN)
+		tail_tau = fmax(tail_tau, dependence->tau_highest);
+	quantile->tau = widen_tau(time.tau, count, quantile->per_million, dependence);
+	quantile->effective = (double)count / quantile->tau;
 	quantile->resolved = time.resolved != 0;
-	quantile->effective = (double)count / time.tau;
+	enough = (double)quantile_samples_for_rate(quantile->per_million, SUMMARY_LEVEL);
+	quantile->note = quantile->effective < enough ? QUANTILE_ROUGH : QUANTILE_SOUND;
+	if (!quantile->resolved || (double)count < TAUS_MIN * dependence->tau_bound)
+		quantile->note = QUANTILE_UNRESOLVED;
+	if (count < DEPENDENCE_SAMPLES_MIN ||
+	    (double)count / tail_tau <
+		    (double)quantile_samples_min(quantile->per_million, SUMMARY_LEVEL))
+		quantile->note = QUANTILE_TOO_FEW;
+	if (!quantile_has_interval(quantile))
+		return 0;
 	err = run_interval(
 		record, quantile->per_million, quantile->tau, &quantile->low, &quantile->high
 	);
-	enough = (double)quantile_samples_for_rate(quantile->per_million, SUMMARY_LEVEL);
-	if (err < 0)
+	if (err == -ERANGE)
 		quantile->note = QUANTILE_TOO_FEW;
-	else if (!quantile->resolved)
-		quantile->note = QUANTILE_UNRESOLVED;
-	else
-		quantile->note = quantile->effective < enough ? QUANTILE_ROUGH : QUANTILE_SOUND;
 	return err == -ERANGE ? 0 : err;
 }
 
@@ -410,15 +503,17 @@ int run_summarize(
 	struct run_summary *ret_summary
 ) {
 	struct run_summary summary = {.quantile_count = count};
-	int err = 0;
+	struct dependence dependence;
+	int err;
 
 	must(count > 0 && count <= SUMMARY_QUANTILES_MAX);
 	if (run_record_count(record) == 0)
 		return -ENODATA;
 	histogram_summarize(run_record_all(record), &summary.all);
+	err = measure_dependence(record, &dependence);
 	for (uint32_t q = 0; q < count && err == 0; q++) {
 		summary.quantiles[q].per_million = per_million[q];
-		err = quantile_summarize(record, &summary.quantiles[q]);
+		err = quantile_summarize(record, &dependence, &summary.quantiles[q]);
 	}
 	if (err == 0)
 		err = run_judge(record, &summary);

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Summary of a run: quantiles with intervals, and whether the run changed.
 //
-// Each quantile has its own autocorrelation time tau. The search for changes needs windows of a
-// minimum length. It is the minimum sample number of the quantile's interval, multiplied by tau.
+// Each quantile has its own autocorrelation time tau: the larger of two estimates, one from
+// autocorrelations and one from the counts of 16 to 64 batches. An interval covers only what the
+// run saw. It is computed if the run is at least as long as 18 upper bounds of the longest tau.
+//
+// The search for changes needs windows of a minimum length. It is the minimum sample number of the
+// quantile's interval, multiplied by tau.
 #pragma once
 
 #include "record.h"
@@ -17,9 +21,9 @@ enum quantile_note {
 	QUANTILE_SOUND,
 	// So few samples are larger that their share is uncertain by more than a tenth of itself.
 	QUANTILE_ROUGH,
-	// Samples depend on each other for longer than a block, so the interval is too narrow.
+	// There is no interval: the run is too short beside the dependence of its samples.
 	QUANTILE_UNRESOLVED,
-	QUANTILE_TOO_FEW, // there is no interval
+	QUANTILE_TOO_FEW, // there is no interval: too few samples
 };
 
 struct quantile_summary {
@@ -28,7 +32,8 @@ struct quantile_summary {
 	uint64_t value; // by the stored samples of its bucket, else the middle of the bucket
 	struct histogram_span bucket;
 	uint64_t low, high; // interval; 0 if there is none
-	// Samples worth one independent sample, and the number of independent samples.
+	// Samples worth one independent sample in the interval, and the number of independent
+	// samples.
 	double tau, effective;
 	bool resolved; // tau is known: shorter than the stored blocks
 };
@@ -78,5 +83,8 @@ int run_interval(
 	uint64_t *ret_high
 );
 
+static inline bool quantile_has_interval(const struct quantile_summary *quantile) {
+	return quantile->note < QUANTILE_UNRESOLVED;
+}
 const char *quantile_note_text(enum quantile_note note);
 const char *run_judgement_text(enum run_judgement judgement);

@@ -84,8 +84,7 @@ void history_key(const json_t *root, char text[static HISTORY_KEY_BYTES]) {
 
 static double quantile_figure(const json_t *result, uint32_t place, const char *key) {
 	const json_t *figures = json_object_get(json_object_get(result, "times"), "figures");
-	const json_t *quantile = json_array_get(json_object_get(figures, "quantiles"), place);
-	const json_t *value = json_object_get(quantile, key);
+	const json_t *value = json_object_get(json_quantile_find(figures, place), key);
 
 	return json_is_integer(value) ? (double)json_integer_value(value) : NAN;
 }

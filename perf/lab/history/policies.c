@@ -22,9 +22,7 @@ static double json_number_or_nan(const json_t *object, const char *key) {
 }
 
 static double figures_quantile_ns(const json_t *figures, size_t place) {
-	return json_number_or_nan(
-		json_array_get(json_object_get(figures, "quantiles"), place), "value_ns"
-	);
+	return json_number_or_nan(json_quantile_find(figures, place), "value_ns");
 }
 
 void policies_row_read(const struct json_t *root, struct policies_row *row) {

@@ -15,10 +15,9 @@
 
 double versus_figure_ns(const json_t *result, int place) {
 	const json_t *figures = json_object_get(json_object_get(result, "times"), "figures");
-	const json_t *quantile =
-		json_array_get(json_object_get(figures, "quantiles"), (size_t)place);
-	const json_t *value = place < 0 ? json_object_get(figures, "max_ns")
-					: json_object_get(quantile, "value_ns");
+	const json_t *value =
+		place < 0 ? json_object_get(figures, "max_ns")
+			  : json_object_get(json_quantile_find(figures, (size_t)place), "value_ns");
 	json_int_t messages = json_integer_value(json_object_get(result, "window_messages"));
 
 	if (!json_is_integer(value))

@@ -107,8 +107,8 @@ static void csv_summary(
 
 		result_quantile_name(quantile->per_million, name);
 		fprintf(file, "%" PRIu64 ",%s,%s,", result->size, what, name);
-		if (quantile->note == QUANTILE_TOO_FEW)
-			fprintf(file, ",,,%.0f\n", quantile->effective);
+		if (!quantile_has_interval(quantile))
+			fprintf(file, "%" PRIu64 ",,,%.0f\n", quantile->value, quantile->effective);
 		else
 			fprintf(file, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%.0f\n", quantile->value,
 				quantile->low, quantile->high, quantile->effective);
@@ -131,9 +131,9 @@ static void csv_rates(FILE *file, const struct lab_result *result) {
 		char name[RESULT_QUANTILE_BYTES];
 
 		result_quantile_name(quantile->per_million, name);
-		if (quantile->note == QUANTILE_TOO_FEW)
-			fprintf(file, "%" PRIu64 ",rate,%s,,,,%.0f\n", result->size, name,
-				quantile->effective);
+		if (!quantile_has_interval(quantile))
+			fprintf(file, "%" PRIu64 ",rate,%s,%.3f,,,%.0f\n", result->size, name,
+				result_rate(result, quantile->value), quantile->effective);
 		else
 			fprintf(file, "%" PRIu64 ",rate,%s,%.3f,%.3f,%.3f,%.0f\n", result->size,
 				name, result_rate(result, quantile->value),

@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#define LAB_JSON_SCHEMA "tocsin-perf/1"
+#define LAB_JSON_SCHEMA "tocsin-perf/2"
 
 struct histogram;
 struct json_t;
@@ -24,6 +24,8 @@ struct json_t *json_finite_or_null(double value);
 bool json_get_unsigned(const struct json_t *json, uint64_t max, uint64_t *ret_value);
 // Return the text of a member, or "" if it is no text.
 const char *json_member_text(const struct json_t *object, const char *key);
+// Return a quantile of figures, or NULL if it has too few samples to be compared between runs.
+const struct json_t *json_quantile_find(const struct json_t *figures, size_t place);
 
 // Convert to JSON. Return NULL if there is no memory.
 struct json_t *environment_to_json(const struct lab_environment *environment);

@@ -132,7 +132,7 @@ static int put_series(json_t *object, const struct lab_result *result) {
 // Rates are inverse to durations: low_ns gives the higher rate, high_ns the lower one.
 static int
 put_rate(json_t *array, const struct lab_result *result, const struct quantile_summary *quantile) {
-	bool known = quantile->note != QUANTILE_TOO_FEW;
+	bool known = quantile_has_interval(quantile);
 	double rate = result_rate(result, quantile->value);
 	char name[RESULT_QUANTILE_BYTES];
 
@@ -140,8 +140,9 @@ put_rate(json_t *array, const struct lab_result *result, const struct quantile_s
 	if (!known)
 		return json_array_append_new(
 			array, json_pack(
-				       "{s:s s:n s:n s:n s:n}", "name", name, "messages_per_s",
-				       "low_per_s", "high_per_s", "bytes_per_s"
+				       "{s:s s:f s:n s:n s:f}", "name", name, "messages_per_s",
+				       rate, "low_per_s", "high_per_s", "bytes_per_s",
+				       rate * (double)result->size
 			       )
 		);
 	return json_array_append_new(

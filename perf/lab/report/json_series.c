@@ -29,6 +29,13 @@ bool json_get_unsigned(const json_t *json, uint64_t max, uint64_t *ret_value) {
 	return true;
 }
 
+const json_t *json_quantile_find(const json_t *figures, size_t place) {
+	const json_t *quantile = json_array_get(json_object_get(figures, "quantiles"), place);
+	const char *too_few = quantile_note_text(QUANTILE_TOO_FEW);
+
+	return strcmp(json_member_text(quantile, "note"), too_few) != 0 ? quantile : NULL;
+}
+
 const char *json_member_text(const json_t *object, const char *key) {
 	const char *text = json_string_value(json_object_get(object, key));
 
@@ -37,7 +44,7 @@ const char *json_member_text(const json_t *object, const char *key) {
 
 // Each of the following functions returns the result of jansson: 0, or -1 without memory.
 static int put_quantile(json_t *array, const struct quantile_summary *quantile) {
-	bool known = quantile->note != QUANTILE_TOO_FEW;
+	bool known = quantile_has_interval(quantile);
 	json_t *object = json_object();
 	char name[RESULT_QUANTILE_BYTES];
 	int failed = 0;
@@ -45,13 +52,10 @@ static int put_quantile(json_t *array, const struct quantile_summary *quantile) 
 	result_quantile_name(quantile->per_million, name);
 	failed |= json_object_set_new(object, "name", json_string(name));
 	failed |= json_object_set_new(object, "per_million", json_unsigned(quantile->per_million));
-	failed |= json_object_set_new(
-		object, "value_ns", known ? json_unsigned(quantile->value) : json_null()
-	);
+	failed |= json_object_set_new(object, "value_ns", json_unsigned(quantile->value));
 	failed |= json_object_set_new(
 		object, "bucket_ns",
-		known ? json_pack("[I,I]", quantile->bucket.lowest, quantile->bucket.highest)
-		      : json_null()
+		json_pack("[I,I]", quantile->bucket.lowest, quantile->bucket.highest)
 	);
 	failed |= json_object_set_new(
 		object, "low_ns", known ? json_unsigned(quantile->low) : json_null()

@@ -61,17 +61,14 @@ static void print_floors(const struct net *net) {
 			continue;
 		}
 		print_cell(kind, row->summary.all.min);
-		if (median->note == QUANTILE_TOO_FEW) {
-			printf("        n/a\n");
-			continue;
-		}
 		print_cell(kind, median->value);
-		print_cell(kind, median->low);
-		print_cell(kind, median->high);
-		if (late->note == QUANTILE_TOO_FEW)
-			printf("        n/a");
-		else
-			print_cell(kind, late->value);
+		if (quantile_has_interval(median)) {
+			print_cell(kind, median->low);
+			print_cell(kind, median->high);
+		} else {
+			printf(" %10s %10s", "n/a", "n/a");
+		}
+		print_cell(kind, late->value);
 		printf("\n");
 	}
 }

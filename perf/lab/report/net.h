@@ -7,7 +7,7 @@
 
 struct json_t;
 
-#define NET_JSON_SCHEMA "tocsin-perf-net/1"
+#define NET_JSON_SCHEMA "tocsin-perf-net/2"
 
 // Run the command; argv[1] is its name. Returns the exit status.
 int net_main(int argc, char **argv);

@@ -24,16 +24,17 @@ print_quantile(const struct lab_result *result, const struct quantile_summary *q
 	char name[PARSE_TEXT_BYTES];
 
 	snprintf(name, sizeof(name), "%g %%", quantile->per_million / 1e4);
-	if (quantile->note == QUANTILE_TOO_FEW) {
-		printf("  %-14s %13s %28s %10s %9.0f  too few windows\n", name, "n/a", "", "n/a",
-		       quantile->effective);
-		return;
-	}
-	printf("  %-14s %13.1f %13.1f ..%13.1f %10.3f %9.0f%s%s\n", name, rate,
-	       result_rate(result, quantile->high), result_rate(result, quantile->low),
-	       rate_gbits(result, rate), quantile->effective,
+	printf("  %-14s %13.1f", name, rate);
+	if (quantile_has_interval(quantile))
+		printf(" %13.1f ..%13.1f", result_rate(result, quantile->high),
+		       result_rate(result, quantile->low));
+	else
+		printf(" %28s", "n/a");
+	printf(" %10.3f %9.0f%s%s\n", rate_gbits(result, rate), quantile->effective,
 	       quantile->note == QUANTILE_SOUND ? "" : "  ",
-	       quantile->note == QUANTILE_ROUGH ? "few windows" : output_note(quantile->note));
+	       quantile->note == QUANTILE_ROUGH	    ? "few windows"
+	       : quantile->note == QUANTILE_TOO_FEW ? "too few windows"
+						    : output_note(quantile->note));
 }
 
 static void print_size_details(const struct lab_run *run, const struct lab_result *result) {

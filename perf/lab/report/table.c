@@ -109,7 +109,7 @@ const char *output_note(enum quantile_note note) {
 	static const char *const words[] = {
 		[QUANTILE_SOUND] = "",
 		[QUANTILE_ROUGH] = "few effective samples",
-		[QUANTILE_UNRESOLVED] = "interval too narrow",
+		[QUANTILE_UNRESOLVED] = "dependent for too long",
 		[QUANTILE_TOO_FEW] = "too few samples",
 	};
 
@@ -133,20 +133,17 @@ static void print_summary(const struct run_summary *summary, const char *what, b
 	print_extreme("min", all->min, half);
 	for (uint32_t n = 0; n < summary->quantile_count; n++) {
 		const struct quantile_summary *quantile = &summary->quantiles[n];
-		bool too_few = quantile->note == QUANTILE_TOO_FEW;
 		char name[RESULT_QUANTILE_BYTES];
 		struct row row = {.used = 0};
 
 		result_quantile_name(quantile->per_million, name);
-		if (too_few)
-			row_add(&row, "  %-8s %11s %24s", name, "n/a", "");
-		else
-			row_add(&row, "  %-8s %11.3f %10.3f .. %10.3f", name,
-				ns_to_us(quantile->value), ns_to_us(quantile->low),
+		row_add(&row, "  %-8s %11.3f", name, ns_to_us(quantile->value));
+		if (quantile_has_interval(quantile))
+			row_add(&row, " %10.3f .. %10.3f", ns_to_us(quantile->low),
 				ns_to_us(quantile->high));
-		if (half && too_few)
-			row_add(&row, " %11s", "n/a");
-		else if (half)
+		else
+			row_add(&row, " %24s", "n/a");
+		if (half)
 			row_add(&row, " %11.3f", ns_to_us(quantile->value) / 2);
 		row_add(&row, " %10.0f  %s", quantile->effective, output_note(quantile->note));
 		row_end(&row);

@@ -123,7 +123,7 @@ int threshold_check(
 
 struct interval {
 	bool known;
-	bool widest; // the interval is the range from minimum to maximum
+	const char *why; // reason if it is not known
 	double low, high;
 };
 
@@ -149,18 +149,13 @@ figure_interval(const struct threshold *threshold, const struct run_summary *sum
 
 		if (quantile->per_million != threshold->per_million)
 			continue;
-		interval.known = quantile->note != QUANTILE_TOO_FEW;
+		interval.known = quantile_has_interval(quantile);
+		interval.why = quantile_note_text(quantile->note);
 		interval.low = (double)quantile->low;
 		interval.high = (double)quantile->high;
-		// The interval is too narrow by an unknown amount, so it cannot decide anything.
-		interval.widest = quantile->note == QUANTILE_UNRESOLVED;
-		if (interval.widest) {
-			interval.low = (double)summary->all.min;
-			interval.high = (double)summary->all.max;
-		}
 		return interval;
 	}
-	return (struct interval){.known = false};
+	return (struct interval){.known = false, .why = "the run has no such quantile"};
 }
 
 // Convert window times to rates, which swaps the ends. The mean rate is the one of all messages.
@@ -174,7 +169,7 @@ static struct interval interval_to_rates(
 		[THRESHOLD_MESSAGES] = 1,
 	};
 	const struct histogram_summary *all = &result->summary.all;
-	struct interval rates = {.known = times.known, .widest = times.widest};
+	struct interval rates = times;
 
 	if (!times.known)
 		return rates;
@@ -212,21 +207,17 @@ interval_judge(const struct threshold *threshold, struct interval interval, stru
 	bool low, high;
 
 	if (!interval.known) {
-		lab_fail(
-			why, 0, "--fail-if %s: undecided, too few samples for an interval",
-			threshold->text
-		);
+		lab_fail(why, 0, "--fail-if %s: undecided, %s", threshold->text, interval.why);
 		return THRESHOLD_UNDECIDED;
 	}
 	low = value_is_beyond(threshold, interval.low);
 	high = value_is_beyond(threshold, interval.high);
 	lab_fail(
-		why, 0, "--fail-if %s: %s of %.3f .. %.3f %s%s is %s", threshold->text,
+		why, 0, "--fail-if %s: %s of %.3f .. %.3f %s is %s", threshold->text,
 		low && high   ? "FAILED, all"
 		: low || high ? "undecided, a part"
 			      : "ok, none",
 		interval.low / scale, interval.high / scale, units[threshold->unit].name,
-		interval.widest ? ", minimum to maximum (the interval is too narrow)," : "",
 		threshold->below ? "below the threshold" : "above the threshold"
 	);
 	if (low && high)

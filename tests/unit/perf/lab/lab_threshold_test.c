@@ -184,6 +184,7 @@ static void a_rate_is_judged_by_what_windows_took(void **state) {
 
 static void what_has_no_interval_and_what_is_not_valid_decides_nothing(void **state) {
 	struct lab_result few = result_with(0, 0, QUANTILE_TOO_FEW);
+	struct lab_result dependent = result_with(4000, 5000, QUANTILE_UNRESOLVED);
 	struct lab_result none = {.summarized = false};
 	struct lab_result saturated = result_with(4000, 5000, QUANTILE_SOUND);
 	struct threshold threshold = parse("p99>1ns");
@@ -192,31 +193,12 @@ static void what_has_no_interval_and_what_is_not_valid_decides_nothing(void **st
 	(void)state;
 	saturated.open = saturated.load.saturated = true;
 	assert_int_equal(threshold_judge(&threshold, &few, &why), THRESHOLD_UNDECIDED);
+	assert_non_null(strstr(why.text, "undecided, too few samples for an interval"));
+	why.text[0] = '\0';
+	assert_int_equal(threshold_judge(&threshold, &dependent, &why), THRESHOLD_UNDECIDED);
+	assert_non_null(strstr(why.text, "samples depend on each other for too long"));
 	assert_int_equal(threshold_judge(&threshold, &none, &why), THRESHOLD_UNDECIDED);
 	assert_int_equal(threshold_judge(&threshold, &saturated, &why), THRESHOLD_UNDECIDED);
-}
-
-// Samples are correlated for too long, so the interval may be wrong by any factor. Only a threshold
-// beyond all samples is decided.
-static void an_interval_that_is_too_narrow_decides_nothing(void **state) {
-	static const struct {
-		const char *text;
-		enum threshold_answer answer;
-	} rows[] = {
-		{"p99>3us", THRESHOLD_UNDECIDED}, {"p99>5.5us", THRESHOLD_UNDECIDED},
-		{"p99>999ns", THRESHOLD_FAILS},	  {"p99<999ns", THRESHOLD_HOLDS},
-		{"p99>9us", THRESHOLD_HOLDS},
-	};
-	struct lab_result result = result_with(4000, 5000, QUANTILE_UNRESOLVED);
-
-	(void)state;
-	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
-		struct threshold threshold = parse(rows[n].text);
-		struct lab_why why = {.text = ""};
-
-		assert_int_equal(threshold_judge(&threshold, &result, &why), rows[n].answer);
-		assert_non_null(strstr(why.text, "too narrow"));
-	}
 }
 
 UNIT_GROUP(lab_threshold) {
@@ -229,7 +211,6 @@ UNIT_GROUP(lab_threshold) {
 		cmocka_unit_test(only_a_whole_interval_beyond_passes_a_threshold),
 		cmocka_unit_test(a_rate_is_judged_by_what_windows_took),
 		cmocka_unit_test(what_has_no_interval_and_what_is_not_valid_decides_nothing),
-		cmocka_unit_test(an_interval_that_is_too_narrow_decides_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

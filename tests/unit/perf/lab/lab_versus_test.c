@@ -275,7 +275,7 @@ static void a_file_that_was_changed_is_not_compared(void **state) {
 
 	(void)state;
 	assert_non_null(file);
-	fputs("{\"schema\": \"tocsin-perf/1\", \"results\": [{}]}\n", file);
+	fputs("{\"schema\": \"tocsin-perf/2\", \"results\": [{}]}\n", file);
 	fclose(file);
 	assert_int_equal(load_and_judge(&scene->versus, &why, &result), -EBADMSG);
 	assert_non_null(strstr(why.text, scene->paths[1][0]));

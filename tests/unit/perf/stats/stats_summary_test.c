@@ -72,7 +72,7 @@ static void short_runs_say_what_they_do_not_know(void **state) {
 	assert_int_equal(summary.quantiles[0].note, QUANTILE_ROUGH);
 	assert_int_equal(summary.quantiles[2].note, QUANTILE_TOO_FEW);
 	assert_int_equal(summary.quantiles[2].high, 0);
-	one_run(&generator, 0, 50000, &summary);
+	one_run(&generator, 0, 80000, &summary);
 	assert_int_equal(summary.quantiles[2].note, QUANTILE_SOUND);
 	assert_int_equal(summary.quantiles[3].note, QUANTILE_ROUGH);
 	assert_string_equal(quantile_note_text(QUANTILE_SOUND), "");

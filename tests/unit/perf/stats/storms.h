@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random latencies of two states, and known properties of this process and of autoregressive ones.
+// Random latencies of two states with known quantiles.
 #pragma once
 
 #include "perf/stats/generator.h"
 
-// A machine that is calm most of the time. A calm phase has 200 lognormal samples on average. A
-// storm has 20, with a Pareto tail of exponent 1.5, whose variance is infinite.
-struct storms {
-	struct generator generator;
-	int stormy;
+// Mean lengths of both states in samples, and the latencies of a storm. Calm ones are lognormal.
+struct storms_shape {
+	double calm, storm;
+	double factor; // of calm latencies; 0: a Pareto tail of exponent 1.5 (infinite variance)
 };
 
-struct storms storms_seeded(uint64_t seed);
+struct storms {
+	struct generator generator;
+	struct storms_shape shape;
+	int stormy, switches;
+};
+
+struct storms storms_seeded(const struct storms_shape *shape, uint64_t seed);
 uint64_t storms_next(struct storms *storms);
-// Return the true quantile, and the autocorrelation time of the indicator {x <= quantile}.
-double storms_quantile(double p);
-double storms_tau(double p);
-// Return that autocorrelation time for the autoregressive process with lag-1 correlation `memory`.
-double autoregressive_tau(double memory, double p);
+double storms_quantile(const struct storms_shape *shape, double p);

@@ -7,6 +7,7 @@
 #include "perf/stats/storms.h"
 #include "quantile.h"
 #include "ranks.h"
+#include "report/threshold.h"
 #include "summary.h"
 
 #include <lib/must.h>
@@ -16,42 +17,57 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STORMS (-1.0)
 #define RUNS 10
 #define BETWEEN_RUNS 0.01
 #define CHANGE_SAMPLES 100000u
+#define OFF_SHARE 0.1 // distance from the truth at which a threshold should be decided
 
-const struct truth_process truth_processes[TRUTH_PROCESSES] = {
-	{"AR(1), correlation 0", 0, 20000, {0.92, 0.92}, 0.98},
-	{"AR(1), correlation 0.5", 0.5, 20000, {0.92, 0.92}, 0.98},
-	{"AR(1), correlation 0.9", 0.9, 20000, {0.92, 0.92}, 0.98},
-	{"AR(1), correlation 0.99", 0.99, 60000, {0.92, 0.88}, 0.98},
-	{"calm and storms, heavy tail", STORMS, 60000, {0.92, 0.92}, 0.98},
+static const struct storms_shape bursts = {.calm = 900, .storm = 100, .factor = 3};
+static const struct storms_shape regimes = {.calm = 300, .storm = 100, .factor = 2};
+static const struct storms_shape heavy = {.calm = 200, .storm = 20};
+
+const struct truth_row truth_rows[TRUTH_ROWS] = {
+	{"AR 0", 0, NULL, 200, {.92}, {.99}, .width_most = 1.3},
+	{"AR 0", 0, NULL, 1000, {.92, .92}, {.99, .95}, .width_most = 1.3},
+	{"AR 0", 0, NULL, 20000, {.92, .92, .92}, {.99, .95, .95}, .width_most = 1.3},
+	{"AR .5", .5, NULL, 200, {.92}, {.99}, .width_most = 1.8},
+	{"AR .5", .5, NULL, 1000, {.92, .92}, {.99, .95}, .width_most = 1.8},
+	{"AR .5", .5, NULL, 20000, {.92, .92, .92}, {.99, .95, .95}, .width_most = 1.8},
+	{"AR .9", .9, NULL, 200, {.88}, {0}, .width_most = 1.8},
+	{"AR .9", .9, NULL, 1000, {.92, .92}, {.95}, .width_most = 1.8},
+	{"AR .9", .9, NULL, 20000, {.92, .92, .92}, {.95}, .width_most = 1.8},
+	{"AR .99", .99, NULL, 200, {.88}, {0}, .width_most = 1.8},
+	{"AR .99", .99, NULL, 1000, {.88, .88}, {0}, .width_most = 1.8},
+	{"AR .99", .99, NULL, 20000, {.92, .90, .88}, {.90, .70}, .width_most = 1.8},
+	{"bursts of 100", 0, &bursts, 200, {.88}, {0}, .width_most = 1.8},
+	{"bursts of 100", 0, &bursts, 1000, {.88, .88}, {0}, .width_most = 1.8},
+	{"bursts of 100", 0, &bursts, 20000, {.92, .90, .88}, {.90, .70}, .width_most = 1.8},
+	{"regimes 300/100", 0, &regimes, 200, {0}, {0}, .width_most = INFINITY},
+	{"regimes 300/100", 0, &regimes, 1000, {.95}, {0}, 1.8, .switched = true},
+	{"regimes 300/100", 0, &regimes, 20000, {.92, .90, .88}, {.90, .70}, .width_most = 1.8},
+	{"heavy storms", 0, &heavy, 60000, {.92, .92}, {.90, .90}, .width_most = 1.8},
 };
 
-static const uint32_t quantiles[TRUTH_QUANTILES] = {500000, 990000};
+static const uint32_t quantiles[TRUTH_QUANTILES] = {500000, 990000, 999000};
 
-static bool is_storms(const struct truth_process *process) {
-	return process->memory < 0;
+static double true_quantile(const struct truth_row *row, double p) {
+	return row->storms != NULL ? storms_quantile(row->storms, p)
+				   : 1e6 * exp(0.3 * normal_quantile(p));
 }
 
-static double true_quantile(const struct truth_process *process, double p) {
-	return is_storms(process) ? storms_quantile(p) : 1e6 * exp(0.3 * normal_quantile(p));
-}
-
-static double true_tau(const struct truth_process *process, double p) {
-	return is_storms(process) ? storms_tau(p) : autoregressive_tau(process->memory, p);
-}
-
-static void draw(const struct truth_process *process, uint64_t seed, double *ret_samples) {
+// Draw a run. Returns false if it has two states and was in one of them all the time.
+static bool run_draw(const struct truth_row *row, uint64_t seed, double *ret_samples) {
 	struct generator generator = generator_seeded(seed);
-	struct storms storms = storms_seeded(seed);
+	struct storms storms = {.switches = 1};
 
-	generator_start(&generator, process->memory);
-	for (uint32_t n = 0; n < process->samples; n++)
+	if (row->storms != NULL)
+		storms = storms_seeded(row->storms, seed);
+	generator_start(&generator, row->memory);
+	for (uint32_t n = 0; n < row->samples; n++)
 		ret_samples[n] = (double
-		)(is_storms(process) ? storms_next(&storms)
-				     : latency_of_level(generator_next(&generator)));
+		)(row->storms != NULL ? storms_next(&storms)
+				      : latency_of_level(generator_next(&generator)));
+	return storms.switches > 0;
 }
 
 static void tell(const double *samples, uint32_t count, struct run_summary *ret_summary) {
@@ -76,72 +92,95 @@ find_quantile(const struct run_summary *summary, uint32_t per_million) {
 	return &summary->quantiles[place];
 }
 
-// Return the width of the interval computed from sorted samples and the true autocorrelation time.
-static double
-width_of_knowing(const struct truth_process *process, const double *sorted, uint32_t per_million) {
-	double effective = process->samples / true_tau(process, per_million / 1e6);
-	struct quantile_ranks ranks;
-
-	must(quantile_interval(process->samples, effective, per_million, SUMMARY_LEVEL, &ranks) == 0
-	);
-	return sorted[ranks.high - 1] - sorted[ranks.low - 1];
-}
-
 static double middle_of(double *values, uint32_t count) {
 	qsort(values, count, sizeof(*values), doubles_compare);
 	return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
+// Judge `--fail-if` with a threshold at this value.
+static enum threshold_answer
+threshold_answer(const struct run_summary *summary, uint32_t per_million, double bound_ns) {
+	struct lab_result result = {.summarized = true, .summary = *summary};
+	const struct threshold threshold = {
+		.figure = THRESHOLD_QUANTILE,
+		.per_million = per_million,
+		.bound = (uint64_t)bound_ns,
+	};
+	struct lab_why why;
+
+	return threshold_judge(&threshold, &result, &why);
+}
+
 struct coverage_run {
-	const struct truth_process *process;
+	const struct truth_row *row;
 	double *samples;
-	// Per repetition: width of our interval, and of the one with the true tau.
-	double *widths[TRUTH_QUANTILES][2];
-	struct truth_coverage sums;
+	// Per repetition: all estimates, and the widths of the printed intervals.
+	double *estimates[TRUTH_QUANTILES], *widths[TRUTH_QUANTILES];
+	uint32_t printed[TRUTH_QUANTILES];
 };
 
-static void cover_one(struct coverage_run *run, uint32_t repetition, uint64_t seed) {
+static void
+cover_one(struct coverage_run *run, uint32_t repetition, struct truth_coverage *coverage) {
 	struct run_summary summary;
-	bool absent = false;
 
-	draw(run->process, seed, run->samples);
-	tell(run->samples, run->process->samples, &summary);
-	qsort(run->samples, run->process->samples, sizeof(double), doubles_compare);
+	tell(run->samples, run->row->samples, &summary);
 	for (uint32_t q = 0; q < TRUTH_QUANTILES; q++) {
 		const struct quantile_summary *told = find_quantile(&summary, quantiles[q]);
-		double truth = true_quantile(run->process, quantiles[q] / 1e6);
+		double truth = true_quantile(run->row, quantiles[q] / 1e6);
+		enum threshold_answer at, lower, upper;
 
-		run->sums.held[q] += (double)told->low <= truth && truth <= (double)told->high;
-		absent |= told->note == QUANTILE_TOO_FEW;
-		run->widths[q][0][repetition] = (double)(told->high - told->low);
-		run->widths[q][1][repetition] =
-			width_of_knowing(run->process, run->samples, quantiles[q]);
+		run->estimates[q][repetition] = (double)told->value;
+		if (quantile_has_interval(told)) {
+			run->widths[q][run->printed[q]++] = (double)(told->high - told->low);
+			coverage->held[q] +=
+				(double)told->low <= truth && truth <= (double)told->high;
+		}
+		at = threshold_answer(&summary, quantiles[q], truth);
+		lower = threshold_answer(&summary, quantiles[q], truth * (1 - OFF_SHARE));
+		upper = threshold_answer(&summary, quantiles[q], truth * (1 + OFF_SHARE));
+		coverage->failed[q] += at == THRESHOLD_FAILS;
+		coverage->passed[q] += at == THRESHOLD_HOLDS;
+		coverage->decided[q] += lower == THRESHOLD_FAILS && upper == THRESHOLD_HOLDS;
 	}
-	run->sums.absent += absent;
-	run->sums.changed += summary.judgement == RUN_CHANGED;
+	coverage->changed += summary.judgement == RUN_CHANGED;
 }
 
 void truth_coverage(
-	const struct truth_process *process,
+	const struct truth_row *row,
 	uint32_t repetitions,
 	uint64_t seed,
 	struct truth_coverage *ret_coverage
 ) {
-	double *memory = calloc(process->samples + 4 * (size_t)repetitions, sizeof(*memory));
-	struct coverage_run run = {.process = process, .samples = memory};
+	size_t columns = 2 * TRUTH_QUANTILES;
+	double *memory = calloc(row->samples + columns * repetitions, sizeof(*memory));
+	struct coverage_run run = {.row = row, .samples = memory};
+	struct truth_coverage sums = {.changed = 0};
 
 	must(memory != NULL);
-	for (uint32_t n = 0; n < 2 * TRUTH_QUANTILES; n++)
-		run.widths[n / 2][n % 2] = memory + process->samples + n * (size_t)repetitions;
-	for (uint32_t n = 0; n < repetitions; n++)
-		cover_one(&run, n, seed * 1000003 + n);
-	*ret_coverage = run.sums;
 	for (uint32_t q = 0; q < TRUTH_QUANTILES; q++) {
-		ret_coverage->held[q] /= repetitions;
-		ret_coverage->width[q] = middle_of(run.widths[q][0], repetitions) /
-					 middle_of(run.widths[q][1], repetitions);
+		run.estimates[q] = memory + row->samples + (size_t)2 * q * repetitions;
+		run.widths[q] = run.estimates[q] + repetitions;
 	}
-	ret_coverage->absent /= repetitions;
+	for (uint32_t n = 0, drawn = 0; n < repetitions; drawn++) {
+		if (run_draw(row, seed * 1000003 + drawn, run.samples) || !row->switched)
+			cover_one(&run, n++, &sums);
+	}
+	*ret_coverage = sums;
+	for (uint32_t q = 0; q < TRUTH_QUANTILES; q++) {
+		uint32_t printed = run.printed[q], tail = repetitions / 40;
+		double *estimates = run.estimates[q];
+
+		qsort(estimates, repetitions, sizeof(*estimates), doubles_compare);
+		ret_coverage->printed[q] = (double)printed / repetitions;
+		ret_coverage->held[q] = printed > 0 ? sums.held[q] / printed : NAN;
+		ret_coverage->width[q] =
+			printed > 0 ? middle_of(run.widths[q], printed) /
+					      (estimates[repetitions - 1 - tail] - estimates[tail])
+				    : NAN;
+		ret_coverage->failed[q] /= repetitions;
+		ret_coverage->passed[q] /= repetitions;
+		ret_coverage->decided[q] /= repetitions;
+	}
 	ret_coverage->changed /= repetitions;
 	free(memory);
 }

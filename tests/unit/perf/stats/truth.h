@@ -3,31 +3,44 @@
 // stats_truth_test.c runs few repetitions of each, ./dev bench lab a thousand.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
-// p50 and p99.
-#define TRUTH_QUANTILES 2
+// p50, p99 and p99.9.
+#define TRUTH_QUANTILES 3
 
-struct truth_process {
+struct storms_shape;
+
+// A process, a number of samples, and the shares asked for. 0 asks nothing.
+struct truth_row {
 	const char *name;
-	double memory; // lag-1 correlation of the autoregressive process; < 0: storms
+	double memory;			   // lag-1 correlation of the autoregressive process
+	const struct storms_shape *storms; // the process instead, if not NULL
 	uint32_t samples;
-	double least[TRUTH_QUANTILES], most; // allowed shares of intervals that hold the truth
+	// Least share of the printed intervals that hold the truth. If no share of printed
+	// intervals is asked for, hardly any printed one does as well.
+	double held_least[TRUTH_QUANTILES], printed_least[TRUTH_QUANTILES];
+	double width_most; // largest median width, relative to the true one
+	bool switched;	   // only runs that were in both states are counted
 };
 
-#define TRUTH_PROCESSES 5
-extern const struct truth_process truth_processes[TRUTH_PROCESSES];
+#define TRUTH_ROWS 19
+extern const struct truth_row truth_rows[TRUTH_ROWS];
 
 struct truth_coverage {
-	double held[TRUTH_QUANTILES]; // share of the intervals that hold the true quantile
-	// Median width, relative to the interval that uses the true tau.
+	double printed[TRUTH_QUANTILES]; // share of runs with an interval
+	double held[TRUTH_QUANTILES];	 // share of these intervals that hold the true quantile
+	// Median width of the intervals, relative to the range of 95 % of the estimates.
 	double width[TRUTH_QUANTILES];
-	double absent;	// share of runs with a quantile without an interval
+	// Shares of wrong answers of --fail-if with the truth as threshold.
+	double failed[TRUTH_QUANTILES], passed[TRUTH_QUANTILES];
+	// Share of runs with both thresholds decided that are 10 % off the truth.
+	double decided[TRUTH_QUANTILES];
 	double changed; // share of runs that were cut into segments
 };
 
 void truth_coverage(
-	const struct truth_process *process,
+	const struct truth_row *row,
 	uint32_t repetitions,
 	uint64_t seed,
 	struct truth_coverage *ret_coverage
