@@ -120,6 +120,21 @@ void mesh_cell_compute(struct mesh_cell *cell) {
 	}
 }
 
+void mesh_cell_add_run(struct mesh_cell *cell, struct histogram *kept, const double *taus) {
+	struct mesh_cell run = {.kept = kept};
+
+	memcpy(run.taus, taus, sizeof(run.taus));
+	mesh_cell_compute(&run);
+	if (cell->measured && (!run.quantiles[0].known ||
+			       (cell->quantiles[0].known &&
+				run.quantiles[0].value_ns >= cell->quantiles[0].value_ns))) {
+		histogram_destroy(run.kept);
+		return;
+	}
+	histogram_destroy(cell->kept);
+	*cell = run;
+}
+
 uint32_t mesh_count_measured(const struct mesh *mesh) {
 	uint32_t count = 0;
 

@@ -63,6 +63,7 @@ struct mesh {
 	struct mesh_node *nodes;
 	struct mesh_cell *cells; // count * count; the diagonal is empty
 	uint32_t at_once;	 // largest number of pairs measured at the same time
+	uint32_t measured_again; // runs after the first one of their direction
 	int64_t started_ns;	 // wall-clock time
 	uint64_t took_ns;
 	char partial[LAB_WHY_BYTES]; // reason of an early end; "": complete
@@ -89,6 +90,9 @@ struct run_record;
 int mesh_samples_to_histogram(struct run_record *times, struct histogram **ret_kept);
 // Compute the figures of a cell from its histogram.
 void mesh_cell_compute(struct mesh_cell *cell);
+// Add a run to a cell, and take ownership of its histogram. The run with the lowest median is kept,
+// so a cell stands out only if it stands out in each of its runs.
+void mesh_cell_add_run(struct mesh_cell *cell, struct histogram *kept, const double *taus);
 // Return the number of directions that have been measured so far.
 uint32_t mesh_count_measured(const struct mesh *mesh);
 

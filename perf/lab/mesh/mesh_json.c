@@ -167,6 +167,7 @@ int mesh_to_json(
 	failed |= json_object_set_new(root, "incomplete", json_string(mesh->partial));
 	failed |= json_object_set_new(root, "took_ns", json_uint(mesh->took_ns));
 	failed |= json_object_set_new(root, "at_once", json_uint(mesh->at_once));
+	failed |= json_object_set_new(root, "measured_again", json_uint(mesh->measured_again));
 	failed |= json_object_set_new(root, "shared_host", json_boolean(mesh_is_shared_host(mesh)));
 	failed |= json_object_set_new(root, "plan", plan_to_json(&mesh->plan));
 	failed |= json_object_set_new(root, "processes", nodes_json(mesh));

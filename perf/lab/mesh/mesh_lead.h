@@ -2,6 +2,8 @@
 // The lead of a mesh: waits for all processes, lets each pair measure in its round, and stores the
 // results. It limits the measuring processes of a machine to the number of processors.
 //
+// Directions that stand out are measured again up to three times, and the fastest run counts.
+//
 // The loss of a process or the failure of a measurement is recorded in its cells; the other
 // measurements continue.
 #pragma once

@@ -680,6 +680,39 @@ static void a_process_that_hangs_is_lost(void **state) {
 	mesh_release(&mesh);
 }
 
+// A direction that is slow in one run and usual in another does not stand out, in either order.
+static void a_direction_stands_out_only_if_it_does_in_each_run(void **state) {
+	static const double taus[MESH_QUANTILES] = {1.5, 1.5, 1.5};
+	static const struct {
+		uint64_t first_ns, second_ns;
+		uint32_t outliers;
+	} rows[] = {
+		{SLOW_NS, USUAL_NS, 0},
+		{USUAL_NS, SLOW_NS, 0},
+		{SLOW_NS, SLOW_NS, 1},
+	};
+
+	(void)state;
+	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+		struct mesh_summary summary;
+		struct mesh_cell *cell;
+		struct mesh mesh;
+
+		make_mesh(&mesh, none_is_slow);
+		cell = mesh_cell(&mesh, 1, 2);
+		for (int run = 0; run < 2; run++) {
+			struct mesh_cell drawn = {.kept = NULL};
+
+			fill_cell(&drawn, run == 0 ? rows[r].first_ns : rows[r].second_ns);
+			cell->measured &= run > 0; // replace the run of make_mesh()
+			mesh_cell_add_run(cell, drawn.kept, taus);
+		}
+		assert_int_equal(mesh_summarize(&mesh, &summary), 0);
+		assert_int_equal(summary.outliers, rows[r].outliers);
+		mesh_release(&mesh);
+	}
+}
+
 // The listener is closed if another file is in the place of the rendezvous file.
 static void a_lead_that_cannot_write_its_place_does_not_listen(void **state) {
 	char path[] = "/tmp/tocsin-lab-mesh-XXXXXX";
@@ -720,6 +753,7 @@ UNIT_GROUP(lab_mesh) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_pair_meets_once_in_rounds_of_disjoint_pairs),
 		cmocka_unit_test(what_stands_out_is_named_by_what_it_has_in_common),
+		cmocka_unit_test(a_direction_stands_out_only_if_it_does_in_each_run),
 		cmocka_unit_test(one_slow_process_of_three_or_four_is_named_by_its_full_factor),
 		cmocka_unit_test(a_slow_direction_with_a_wide_interval_is_undecided),
 		cmocka_unit_test(racks_and_rails_are_told_from_nodes),
