@@ -109,7 +109,7 @@ const char *output_note(enum quantile_note note) {
 	static const char *const words[] = {
 		[QUANTILE_SOUND] = "",
 		[QUANTILE_ROUGH] = "few effective samples",
-		[QUANTILE_UNRESOLVED] = "dependent for too long",
+		[QUANTILE_UNRESOLVED] = "too dependent",
 		[QUANTILE_TOO_FEW] = "too few samples",
 	};
 
