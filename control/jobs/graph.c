@@ -141,17 +141,20 @@ graph_count_open(const struct graph *graph, uint32_t comm, const struct ras_merg
 // Return whether a rank that is late in `from` certainly waits in `there`. A rank whose device has
 // not started waits with its device. A rank that has not launched waits with its thread: the call
 // blocks it, or its device waits there while the process does nothing. Operations of devices must
-// be launched in one order on all ranks. An operation that is only posted is no proof.
+// be launched in one order on all ranks. An operation of another thread is no proof, and neither is
+// one that is only posted.
 static bool rank_waits_in_comm(
 	const struct survey *from, const struct survey *there, const struct ras_comm_rank *rank
 ) {
+	bool has_device = rank->cuda_device >= 0 || rank->nvml_device >= 0;
+
 	if (from->late == SURVEY_NOT_STARTED)
 		return survey_rank_waits(there, rank);
 	if (!survey_rank_is_inside(there, rank))
 		return false;
 	return (rank->flags & RAS_RANK_BLOCKS) != 0 ||
-	       ((rank->knows & RAS_RANK_KNOWS_STARTED) != 0 && survey_rank_waits(there, rank) &&
-		rank->doing.activity == JOBS_DOES_NOTHING);
+	       (has_device && (rank->knows & RAS_RANK_KNOWS_STARTED) != 0 &&
+		survey_rank_waits(there, rank) && rank->doing.activity == JOBS_DOES_NOTHING);
 }
 
 struct edges {

@@ -304,7 +304,8 @@ static void register_followed(struct followed *at, const char *name) {
 	config.comm_hash = at->key;
 	config.size = at->size;
 	config.rank = at->rank;
-	config.flags = TOCSIN_COMM_BLOCKS;
+	// With several calling threads, a thread inside an operation does not hold the others.
+	config.flags = mpi_rules.is_threaded ? 0 : TOCSIN_COMM_BLOCKS;
 	memcpy(text, name, strnlen(name, sizeof(text) - 1));
 	config.name = text;
 	err = register_in_jobs(&config, at);

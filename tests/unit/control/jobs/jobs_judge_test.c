@@ -358,6 +358,18 @@ static void sleeping_ranks_with_posted_operations_are_no_deadlock(void **state) 
 	assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
 	assert_int_equal(hand.findings[0].cause, JOBS_CAUSE_MISSING_ENTER);
 	assert_int_equal(hand.findings[0].grade, JOBS_WAITING);
+	// Ranks without a device: another thread of each waits in the operation.
+	for (uint32_t n = 0; n < 4; n++) {
+		struct ras_comm_rank *rank = &hand.ranks[n / 2][n % 2].rank;
+
+		rank->doing.activity = JOBS_DOES_NOTHING;
+		rank->cuda_device = rank->nvml_device = -1;
+	}
+	assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+	assert_int_equal(hand.findings[0].cause, JOBS_CAUSE_MISSING_ENTER);
+	assert_int_equal(hand.findings[0].grade, JOBS_WAITING);
+	for (uint32_t n = 0; n < 4; n++)
+		hand.ranks[n / 2][n % 2].rank.cuda_device = 0;
 	for (uint32_t n = 0; n < 4; n++) {
 		hand.ranks[n / 2][n % 2].rank.doing.activity = JOBS_DOES_NOTHING;
 		hand.ranks[n / 2][n % 2].rank.knows &= (uint8_t)~JOBS_KNOWS_STARTED;
