@@ -51,6 +51,27 @@ static void threads(void) {
 		pthread_join(ids[n], NULL);
 }
 
+static void *enter_late(void *context) {
+	const char *hold = getenv("CORNER_HOLD");
+
+	while (hold != NULL && access(hold, F_OK) == 0)
+		(void)poll(NULL, 0, 10);
+	MPI_Barrier(*(MPI_Comm *)context);
+	return NULL;
+}
+
+// MPI_THREAD_MULTIPLE: in each communicator a thread of one rank waits for a thread of another
+// rank, which has not come yet.
+static void apart(void) {
+	pthread_t id;
+
+	for (int n = 0; n < THREADS; n++)
+		MPI_Comm_dup(MPI_COMM_WORLD, &twins[n]);
+	pthread_create(&id, NULL, enter_late, &twins[1 - rank % THREADS]);
+	MPI_Barrier(twins[rank % THREADS]);
+	pthread_join(id, NULL);
+}
+
 static void children(void) {
 	for (int n = 0; n < 3; n++) {
 		pid_t pid = fork();
@@ -302,10 +323,19 @@ int main(int argc, char **argv) {
 		const char *name;
 		void (*play)(void);
 	} corners[] = {
-		{"threads", threads}, {"children", children}, {"busy", free_busy},
-		{"many", many},	      {"held", held},	      {"mistakes", mistakes},
-		{"groups", groups},   {"reuse", reuse},	      {"made", made},
-		{"wait", wait_again}, {"loader", loader},     {"interrupted", interrupted},
+		{"threads", threads},
+		{"apart", apart},
+		{"children", children},
+		{"busy", free_busy},
+		{"many", many},
+		{"held", held},
+		{"mistakes", mistakes},
+		{"groups", groups},
+		{"reuse", reuse},
+		{"made", made},
+		{"wait", wait_again},
+		{"loader", loader},
+		{"interrupted", interrupted},
 		{"spawn", spawn},
 	};
 	const char *name = argc > 1 ? argv[1] : "";

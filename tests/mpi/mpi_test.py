@@ -374,6 +374,32 @@ def many_and_a_late_member_are_followed():
             job.end()
 
 
+def threads_that_wait_apart_are_no_deadlock():
+    """Threads of two ranks that wait in different communicators do not wait for each other."""
+    programs()
+    agent = here["cluster"].agents[0]
+    for mpi in CHOSEN:
+        hold = here["directory"] / f"hold-apart-{mpi.name}"
+        hold.touch()
+        program = mpi.compile(here["directory"], "corners.c", "-lpthread", "-ldl")
+        job = Job(mpi.words(2, program, "apart"), LD_PRELOAD=LIBRARY, CORNER_HOLD=hold,
+                  TOCSIN_JOB_SOCKET=agent.directory / "job.sock")
+        try:
+            pids = cluster.wait_until("the ranks", lambda job=job, program=program: len(
+                job.pids_of(program)) == 2 and job.pids_of(program))
+            found = cluster.wait_until("both waits", lambda pids=pids: len(
+                standing(agent, pids, "missing-enter") + standing(
+                    agent, pids, "ordering-deadlock")) == 2 and standing(
+                        agent, pids, "missing-enter"), 60, pause=0.5)
+            assert [comm["finding"]["state"] for comm in found] == ["waiting"] * 2, found
+            hold.unlink()
+            out = job.process.communicate(timeout=launch.PATIENCE_S)[0]
+            assert (job.process.returncode, out) == (0, "end of apart\n"), (mpi.name, out)
+        finally:
+            hold.unlink(missing_ok=True)
+            job.end()
+
+
 def an_abort_is_named_with_its_code():
     """The rank that called MPI_Abort is named first, with its code, and the others behind it."""
     programs()
@@ -525,6 +551,7 @@ def main():
             c_counts_once, fortran_counts_once, f08_counts_once,
             results_are_equal, corners_are_equal, odd_programs_are_equal,
             crashed_rank_keeps_its_status, many_and_a_late_member_are_followed,
+            threads_that_wait_apart_are_no_deadlock,
             an_abort_is_named_with_its_code, a_full_disk_is_equal, a_handle_given_anew_is_followed,
             one_rank_is_looked_for, a_request_given_anew_stays_open, a_handler_may_abort,
             the_loader_is_not_waited_for,
