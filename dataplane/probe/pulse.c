@@ -46,3 +46,7 @@ void pulse_beat(struct pulse *pulse, uint64_t incarnation, uint64_t now_ns) {
 	word_set(&pulse->now_ns, now_ns);
 	word_set(&pulse->beats, beats + 1);
 }
+
+void pulse_set_wait(struct pulse *pulse, uint64_t wait_ns) {
+	word_set(&pulse->wait_ns, wait_ns);
+}

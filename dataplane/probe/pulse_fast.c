@@ -62,6 +62,10 @@ pulse_find_hung_workers(const void *bytes, struct pulse_workers *seen, uint32_t 
 	return hung;
 }
 
+uint64_t pulse_read_wait(const void *bytes) {
+	return WORD(bytes, wait_ns);
+}
+
 uint64_t pulse_read_beats(const void *bytes) {
 	return word_at(bytes, 0);
 }

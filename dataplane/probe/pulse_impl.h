@@ -18,7 +18,7 @@ struct pulse {
 	_Atomic uint64_t incarnation;
 	_Atomic uint64_t beats;
 	_Atomic uint64_t now_ns;
-	uint64_t reserved;
+	_Atomic uint64_t wait_ns;
 	_Atomic uint64_t worker_beats[PULSE_WORKERS_MAX];
 	uint8_t zeros[PULSE_BYTES - PULSE_HEAD_BYTES];
 };

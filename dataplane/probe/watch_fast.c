@@ -103,6 +103,7 @@ static void watch_on_op_done(struct op *op) {
 	struct watch_outcome outcome = {
 		.at_ns = watch->at_ns,
 		.latency_ns = elapsed_or_zero_ns(watch->at_ns, op->done_ns),
+		.late_ns = watch->late_ns,
 		.place = watch->place,
 		.generation = watch->generation,
 		.tag = watch->tag,
@@ -131,6 +132,8 @@ static void watch_on_op_done(struct op *op) {
 		else if (has_head)
 			outcome.hung =
 				pulse_find_hung_workers(bytes, &watch->workers, &outcome.workers);
+		outcome.has_wait = has_head;
+		outcome.wait_ns = has_head ? pulse_read_wait(bytes) : 0;
 	}
 	outcome_keep(prober, &outcome);
 	prober->untold |= outcome.result == WATCH_LOST || counter_is_stalled(watch, &outcome);
@@ -164,6 +167,7 @@ probe_begin(struct watch *watch, const struct path_row *row, const struct watch_
 	};
 	op->view.length = due->bytes;
 	watch->at_ns = now_ns;
+	watch->late_ns = elapsed_or_zero_ns(due->at_ns, now_ns);
 	watch->bytes = due->bytes;
 	watch->tag = due->tag;
 	watch->written = due->write;

@@ -30,6 +30,9 @@ void *pulse_memory(struct pulse *pulse);
 
 // Count one beat of control, with the present incarnation. Control thread.
 void pulse_beat(struct pulse *pulse, uint64_t incarnation, uint64_t now_ns);
+// Publish how long a thread that takes part in answers waits for a processor at each wake-up; 0:
+// not noticeably, or unknown. Earlier versions of the agent leave this word 0. Control thread.
+void pulse_set_wait(struct pulse *pulse, uint64_t wait_ns);
 // Count one beat for a live worker. A reader that sees control's beats advance recognises a hung
 // worker by its unchanged word. Workers beyond PULSE_WORKERS_MAX have no word. Control thread.
 void pulse_beat_worker(struct pulse *pulse, uint32_t worker);
@@ -60,5 +63,7 @@ struct pulse_workers {
 // Hot.
 uint32_t
 pulse_find_hung_workers(const void *bytes, struct pulse_workers *seen, uint32_t *ret_count);
+// Return what pulse_set_wait() published, from a page that pulse_parse_head() accepted. Hot.
+uint64_t pulse_read_wait(const void *bytes);
 // Return control's counter, read alone by a device.
 uint64_t pulse_read_beats(const void *bytes);

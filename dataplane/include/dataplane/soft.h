@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define SOFT_DEVICES_MAX 16
 #define SOFT_DEVICE_NAME "soft0" // default device of an unmodified program
@@ -183,5 +184,7 @@ struct soft_counters {
 	SOFT_COUNTERS(SOFT_COUNTER_FIELD)
 };
 
+// Return the thread that advances a device while no caller does; 0 if there is none. Any thread.
+pid_t soft_engine_tid(const char *name);
 // Read the counters of a device; its last values if it is closed. Returns -ENODEV.
 int soft_counters_read(const char *name, struct soft_counters *ret_counters);

@@ -56,7 +56,7 @@ struct watch {
 	// Private to the worker.
 	struct op op;
 	struct prober *prober;
-	uint64_t at_ns;
+	uint64_t at_ns, late_ns;
 	uint32_t bytes, tag;
 	bool of_gpu;
 	uint64_t beats, beats_at_ns; // counter, and the time when this value was first read
@@ -88,6 +88,9 @@ struct watch_outcome {
 	uint64_t latency_ns;
 	uint64_t incarnation; // incarnation of the peer, if a valid pulse head was read
 	uint64_t beats;	      // beat counter, if the head or the counter was read; else 0
+	uint64_t late_ns;     // delay of the start: the worker's turn came late
+	bool has_wait;	      // a valid head was read, and wait_ns is of it
+	uint64_t wait_ns;     // wait of the peer's threads (pulse_set_wait())
 	uint32_t place, generation;
 	uint32_t tag;
 	// If a valid head was read: a bit for each hung worker of the peer, and the number of its

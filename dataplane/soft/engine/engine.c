@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 // Retry interval when the wire is full and gives no time.
 #define RETRY_NS UINT64_C(100000)
@@ -169,6 +170,7 @@ static void engine_sleep_passive(struct engine *engine) {
 static void *engine_run(void *arg) {
 	struct engine *engine = arg;
 
+	atomic_store_explicit(&engine->nic->engine_tid, gettid(), memory_order_relaxed);
 	prctl(PR_SET_TIMERSLACK, 1); // timers of requests can be as short as 10 us
 	while (!engine_must_stop(engine)) {
 		if (engine_turn(engine))
@@ -178,6 +180,7 @@ static void *engine_run(void *arg) {
 		else
 			engine_sleep_active(engine);
 	}
+	atomic_store_explicit(&engine->nic->engine_tid, 0, memory_order_relaxed);
 	return NULL;
 }
 

@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/queue.h>
+#include <sys/types.h>
 
 #define NIC_QPS_MAX 16384 // a queue pair's number contains a 14-bit index
 #define NIC_QP_INDEX_BITS 14
@@ -56,7 +57,8 @@ struct soft_nic {
 	enum nic_port wire_port; // latest state that the wire reported
 	struct soft_wire *wire;
 	const struct clock *clock;
-	struct engine *engine; // NULL: a test drives the device
+	struct engine *engine;	  // NULL: a test drives the device
+	_Atomic pid_t engine_tid; // thread of the engine; 0: none runs
 	// Time on the device's clock when the engine wakes by itself at the latest. The engine
 	// writes it under the lock before it sleeps. 0: the engine is awake, or was rung.
 	uint64_t engine_next_wake_ns;

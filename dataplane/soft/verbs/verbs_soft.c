@@ -140,6 +140,13 @@ __be64 soft_device_guid(const char *name) {
 	return guid;
 }
 
+pid_t soft_engine_tid(const char *name) {
+	struct soft_device *device = device_find(name);
+
+	return device != NULL ? atomic_load_explicit(&device->nic.engine_tid, memory_order_relaxed)
+			      : 0;
+}
+
 int soft_counters_read(const char *name, struct soft_counters *ret_counters) {
 	struct soft_device *device = device_find(name);
 	const struct soft_counters *from;

@@ -120,6 +120,15 @@ static void glance_sees_what_a_reading_says(void **state) {
 	);
 }
 
+static void wait_for_a_processor_is_shown(void **state) {
+	(void)state;
+	assert_int_equal(pulse_read_wait(read_page()), 0);
+	pulse_set_wait(pulse, 2500000);
+	assert_int_equal(pulse_read_wait(read_page()), 2500000);
+	pulse_set_wait(pulse, 0);
+	assert_int_equal(pulse_read_wait(read_page()), 0);
+}
+
 static void glance_tells_nothing_of_what_no_agent_writes(void **state) {
 	static const struct {
 		uint32_t place; // index of the word
@@ -151,6 +160,7 @@ UNIT_GROUP(pulse) {
 		PAGE_TEST(a_worker_whose_word_stands_while_control_beats_hangs),
 		PAGE_TEST(bytes_that_are_no_page_are_evidence_of_nothing),
 		PAGE_TEST(all_of_the_page_beyond_its_words_is_zero),
+		PAGE_TEST(wait_for_a_processor_is_shown),
 		cmocka_unit_test_setup_teardown(
 			glance_sees_what_a_reading_says, page_make, page_drop
 		),

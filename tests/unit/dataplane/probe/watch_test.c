@@ -256,6 +256,27 @@ static void plan_write(uint32_t bytes) {
 	assert_int_equal(prober_plan_probes(bed.prober, &due, 1), 1);
 }
 
+static void a_late_turn_and_the_wait_of_the_responder_are_told(void **state) {
+	struct watch_outcome outcome;
+
+	(void)state;
+	plan(970 * MS, 1024);
+	step();
+	pulse_set_wait(bed.page, 3 * MS);
+	memcpy(bed.own, pulse_memory(bed.page), 1024);
+	end(OP_OK, 0, 5 * US);
+	outcome = only_outcome();
+	assert_int_equal(outcome.late_ns, 30 * MS);
+	assert_true(outcome.has_wait);
+	assert_int_equal(outcome.wait_ns, 3 * MS);
+	plan_now(8);
+	step();
+	end(OP_OK, 0, 5 * US);
+	outcome = only_outcome();
+	assert_int_equal(outcome.late_ns, 0);
+	assert_false(outcome.has_wait); // the counter alone does not show it
+}
+
 static void write_goes_to_what_the_peer_gives_up_and_tells_of_no_pulse(void **state) {
 	static const uint32_t sizes[] = {8, 1024, 4096, WATCH_WRITE_SINK_BYTES};
 
@@ -634,6 +655,7 @@ UNIT_GROUP(watch) {
 		BED(probe_waits_for_its_time_and_says_when_that_is),
 		BED(eight_bytes_are_the_counter_alone),
 		BED(longer_one_reads_the_head_and_knows_whose_it_is),
+		BED(a_late_turn_and_the_wait_of_the_responder_are_told),
 		BED(foreign_page_is_an_answer_without_a_pulse),
 		BED(write_goes_to_what_the_peer_gives_up_and_tells_of_no_pulse),
 		BED(write_that_the_peer_does_not_take_is_void_and_said_to_be_refused),
