@@ -125,6 +125,9 @@ bool triangulate_outward(
 	struct fabric_look *look
 ) {
 	uint64_t self = subject_peer(engine, subject)->id;
+	// A quick read shows more if slowness is judged over windows.
+	uint64_t valid_ns =
+		kind == OBSERVATION_DEGRADED ? GOOD_WINDOW_VALID_NS : GOOD_READ_VALID_NS;
 	struct outward outward = {0};
 	const struct subject *other;
 	struct tally tally;
@@ -146,7 +149,11 @@ bool triangulate_outward(
 	}
 	tally_fill(engine, subject, kind, NULL, &tally);
 	if (outward.bad_elsewhere_good < 2 ||
-	    (tally.good_ns != 0 && tally.good_ns + GOOD_READ_VALID_NS >= outward.bad_since_ns))
+	    (tally.good_ns != 0 && tally.good_ns + valid_ns >= outward.bad_since_ns))
+		return false;
+	// Two slow paths of many may be due to their other ends. A node publishes no good read
+	// until another agent asks for one, so the paths that it does not report count as quick.
+	if (kind == OBSERVATION_DEGRADED && 3 * outward.bad_elsewhere_good < 2 * look->reader_count)
 		return false;
 	look->fabric = fabric;
 	look->bad = look->bad_host_count = outward.bad_elsewhere_good;

@@ -210,6 +210,15 @@ static void write_pulse_slow(const struct finding *finding, struct sentence *ret
 
 	show_duration(finding->example->median_ns, median);
 	show_duration(finding->example->baseline_ns, baseline);
+	if (finding->observer_count == 1 && finding->bad > 1) {
+		snprintf(
+			ret_sentence->text, sizeof(ret_sentence->text),
+			"%u of its own paths are slow, whose ends other observers read quickly: a "
+			"median of %.20s, it was %.20s",
+			finding->bad, median, baseline
+		);
+		return;
+	}
 	snprintf(
 		ret_sentence->text, sizeof(ret_sentence->text),
 		"%u of %u paths to it are slow: a median of %.20s, it was %.20s%s", finding->bad,

@@ -181,6 +181,43 @@ static void one_of_three_that_finds_both_others_slow_is_slow(void **state) {
 	bed_destroy(bed);
 }
 
+// Node 5 finds two of its six neighbours slow, because these are short of processor time.
+static void two_slow_paths_of_six_blame_no_node(void **state) {
+	struct bed *bed = bed_create(AGENTS);
+
+	(void)state;
+	for (uint32_t n = 6; n < 12; n++)
+		bed_see(bed, n, 5, OBSERVATION_GOOD);
+	bed_pass(bed, 12 * SEC);
+	for (uint32_t subject = 6; subject <= 7; subject++) {
+		bed_see(bed, 5, subject, OBSERVATION_DEGRADED);
+		good_from(bed, subject, 8, 9);
+	}
+	bed_pass(bed, 3 * SEC);
+	good_from(bed, 6, 8, 9);
+	good_from(bed, 7, 8, 9);
+	bed_pass(bed, 3 * SEC);
+	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+	bed_destroy(bed);
+}
+
+// Readers that are busy themselves need seconds to contradict.
+static void the_other_readers_have_two_seconds_to_contradict(void **state) {
+	struct bed *bed = bed_create(AGENTS);
+
+	(void)state;
+	good_from(bed, 5, 8, 11);
+	bed_pass(bed, 12 * SEC);
+	bed_see(bed, 1, 5, OBSERVATION_DEGRADED);
+	bed_see(bed, 2, 5, OBSERVATION_DEGRADED);
+	bed_pass(bed, 3 * SEC / 2);
+	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+	good_from(bed, 5, 8, 11);
+	bed_pass(bed, 3 * SEC);
+	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+	bed_destroy(bed);
+}
+
 // Its reads of others may be the first ones, for seconds.
 static void one_that_loses_reads_does_not_excuse_a_counter_that_stands(void **state) {
 	struct bed *bed = bed_with_one_that_loses();
@@ -234,6 +271,8 @@ UNIT_GROUP(verdict_blame_slow) {
 		cmocka_unit_test(who_loses_to_one_that_loses_is_not_to_blame_for_one_path_more),
 		cmocka_unit_test(path_that_both_ends_call_slow_speaks_against_neither_of_them),
 		cmocka_unit_test(one_of_three_that_finds_both_others_slow_is_slow),
+		cmocka_unit_test(two_slow_paths_of_six_blame_no_node),
+		cmocka_unit_test(the_other_readers_have_two_seconds_to_contradict),
 		cmocka_unit_test(one_that_loses_reads_does_not_excuse_a_counter_that_stands),
 		cmocka_unit_test(who_began_to_look_late_excuses_nothing_before_a_window_has_passed),
 	};
