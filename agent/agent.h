@@ -16,6 +16,7 @@
 #include <dataplane/device.h>
 #include <lib/clock.h>
 #include <lib/cpu_set.h>
+#include <lib/schedstat.h>
 #include <lib/sockaddr.h>
 #include <ras/record.h>
 
@@ -253,6 +254,8 @@ void workers_reload(struct agent *agent);
 // Stop the worker threads. Their memory stays until workers_stop().
 void workers_stop_threads(struct agent *agent);
 // List all workers and probers in order. Each array has room for AGENT_WORKERS_MAX.
+// Read the processor times of the agent's threads, for fabric_config.schedstats.
+void workers_schedstats(void *ctx, struct schedstat ret_stats[FABRIC_THREADS_MAX]);
 void workers_list(const struct agent *agent, struct worker **workers, struct prober **probers);
 // Describe the n-th worker for checks; `ctx` is the agent. Returns false if n is out of range.
 bool workers_describe(void *ctx, uint32_t n, struct checks_worker *ret_worker);

@@ -424,11 +424,11 @@ static const struct config_key keys[] = {
 	 "node[001-032]\". Bad paths that share a switch are then blamed on it. Empty: none."},
 	{DURATION(health, interval), true, SECOND, 3600 * SECOND, NULL, NULL, NULL, "10s",
 	 "Interval of the built-in checks: links, their errors and pauses, drivers, ports, "
-	 "polling threads, the memory of the agent and of the machine, and the file system of "
-	 "the state directory."},
+	 "polling threads, processor time, the memory of the agent and of the machine, and the "
+	 "file system of the state directory."},
 	{LIST(health, off), true, 0, CHECKS_BUILTIN_COUNT, NULL, check_own_name,
-	 "link-state, link-rate, link-errors, pauses, drivers, ports, workers, agent-memory, "
-	 "memory-pressure, state-directory", "",
+	 "link-state, link-rate, link-errors, pauses, drivers, ports, workers, processor, "
+	 "agent-memory, memory-pressure, state-directory", "",
 	 "Built-in checks that do not run."},
 	{SIZE(health, memory_limit), true, 0, INT64_MAX, NULL, NULL, NULL, "192MiB",
 	 "Memory that the agent may use before it warns of itself; 0: no limit. Memory that DPDK "

@@ -110,6 +110,8 @@ int fabric_part_start(struct agent *agent) {
 		.driver_calls = &agent->keeper_counters,
 		.resent = device_retransmits,
 		.resent_ctx = agent,
+		.schedstats = workers_schedstats,
+		.schedstats_ctx = agent,
 		.soft_counters = soft_counters,
 		.state = agent->state,
 	};

@@ -8,6 +8,7 @@
 #include <dataplane/eal.h>
 #include <dataplane/near.h>
 #include <dataplane/prober.h>
+#include <dataplane/soft.h>
 #include <dataplane/telemetry.h>
 #include <dataplane/worker.h>
 #include <lib/config.h>
@@ -22,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
 #define SYSFS_ROOT "/sys"
 #define CPUS_TEXT_BYTES 128
@@ -290,6 +292,18 @@ bool workers_describe(void *ctx, uint32_t n, struct checks_worker *ret_worker) {
 		ret_worker->wanted = worker->affinity;
 	}
 	return true;
+}
+
+// A thread that cannot be read keeps its zeros.
+void workers_schedstats(void *ctx, struct schedstat ret_stats[FABRIC_THREADS_MAX]) {
+	const struct agent *agent = ctx;
+	pid_t engine = soft_engine_tid(SOFT_DEVICE_NAME);
+
+	(void)schedstat_read(gettid(), &ret_stats[FABRIC_THREAD_CONTROL]);
+	if (engine != 0)
+		(void)schedstat_read(engine, &ret_stats[FABRIC_THREAD_ENGINE]);
+	for (uint32_t n = 0; n < agent->worker_count && n < FABRIC_WORKERS_MAX; n++)
+		(void)schedstat_read(agent->workers[n].tid, &ret_stats[FABRIC_THREAD_WORKER + n]);
 }
 
 void workers_list(const struct agent *agent, struct worker **workers, struct prober **probers) {

@@ -23,6 +23,7 @@ static const struct {
 	[BUILTIN_MEMORY] = {"agent-memory", "AgentMemory"},
 	[BUILTIN_PRESSURE] = {"memory-pressure", "MemoryPressure"},
 	[BUILTIN_WORKERS] = {"workers", "WorkerStuck"},
+	[BUILTIN_PROCESSOR] = {"processor", PROCESSOR_SHORT},
 	[BUILTIN_DISK] = {"state-directory", "StateDirectory"},
 };
 

@@ -10,16 +10,17 @@
 struct check;
 
 enum builtin_check {
-	BUILTIN_LINKS,	  // link state of RDMA devices
-	BUILTIN_RATES,	  // link speed of RDMA devices
-	BUILTIN_ERRORS,	  // error counters of RDMA devices
-	BUILTIN_PAUSES,	  // whether ports send pauses all the time
-	BUILTIN_DRIVERS,  // whether calls into drivers return
-	BUILTIN_PORTS,	  // whether the devices that the agent measures with are usable
-	BUILTIN_WORKERS,  // whether the agent's polling threads make progress
-	BUILTIN_MEMORY,	  // memory of the agent
-	BUILTIN_PRESSURE, // memory pressure of the machine
-	BUILTIN_DISK,	  // file system of the state directory
+	BUILTIN_LINKS,	   // link state of RDMA devices
+	BUILTIN_RATES,	   // link speed of RDMA devices
+	BUILTIN_ERRORS,	   // error counters of RDMA devices
+	BUILTIN_PAUSES,	   // whether ports send pauses all the time
+	BUILTIN_DRIVERS,   // whether calls into drivers return
+	BUILTIN_PORTS,	   // whether the devices that the agent measures with are usable
+	BUILTIN_WORKERS,   // whether the agent's polling threads make progress
+	BUILTIN_MEMORY,	   // memory of the agent
+	BUILTIN_PRESSURE,  // memory pressure of the machine
+	BUILTIN_PROCESSOR, // whether the agent gets processor time
+	BUILTIN_DISK,	   // file system of the state directory
 	BUILTIN_CHECK_COUNT,
 };
 static_assert(BUILTIN_CHECK_COUNT == CHECKS_BUILTIN_COUNT, "a place for each");

@@ -66,6 +66,9 @@ void builtin_check_ports(struct builtin_checks *builtin, bool due);
 // builtin_workers.c: called each second; reports like builtin_check_ports().
 void builtin_check_workers(struct builtin_checks *builtin, bool due);
 
+// builtin_workers.c: called each second; reports like builtin_check_ports().
+void builtin_check_processor(struct builtin_checks *builtin, bool due);
+
 // builtin_links.c
 int builtin_links_start(struct builtin_links *links, struct builtin_checks *builtin);
 void builtin_links_stop(struct builtin_links *links);

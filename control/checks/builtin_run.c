@@ -237,6 +237,7 @@ static void checks_expired(struct loop_timer *timer, uint64_t now_ns) {
 	check_drivers(builtin, true);
 	builtin_check_ports(builtin, true);
 	builtin_check_workers(builtin, true);
+	builtin_check_processor(builtin, true);
 	if (builtin->disk != NULL)
 		check_disk(builtin);
 	if (builtin->book_known)
@@ -250,6 +251,7 @@ static void watch_expired(struct loop_timer *timer, uint64_t now_ns) {
 	check_drivers(builtin, false);
 	builtin_check_ports(builtin, false);
 	builtin_check_workers(builtin, false);
+	builtin_check_processor(builtin, false);
 	if (builtin->link_looks > 0 && builtin->book_known) {
 		builtin->link_looks--;
 		builtin_links_start_read(&builtin->links);
@@ -283,6 +285,7 @@ int builtin_checks_create(struct checks *checks, struct builtin_checks **ret_own
 		BUILTIN_LINK_READS;
 	builtin->all[BUILTIN_DRIVERS].failed = VERDICT_DEVICE_STUCK;
 	builtin->all[BUILTIN_PORTS].failed = VERDICT_FABRIC_DOWN;
+	builtin->all[BUILTIN_PROCESSOR].warned = VERDICT_NODE_BUSY;
 	err = builtin_links_start(&builtin->links, builtin);
 	if (err == 0 && checks->config.state_directory != NULL)
 		err = keeper_create(checks->config.loop, "tocsin-disk", &ops, &builtin->disk);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Check of the agent's polling threads. A thread that hangs within a turn measures nothing and
-// reports nothing. A thread that sleeps until it is due is sound.
+// Checks of the agent's threads: whether they make progress, and whether they get processor time. A
+// thread that hangs within a turn measures nothing and reports nothing. A thread that sleeps until
+// it is due is sound.
 #include "checks/builtin_inside.h"
+
+#include <lib/show.h>
 
 #include <stdio.h>
 
@@ -55,4 +58,36 @@ void builtin_check_workers(struct builtin_checks *builtin, bool due) {
 		builtin, BUILTIN_WORKERS, level,
 		named > 0 ? evidence : "all polling threads make progress", 0
 	);
+}
+
+// The shortage has a hysteresis of its own (fabric/waits.c), so its evidence changes rarely.
+void builtin_check_processor(struct builtin_checks *builtin, bool due) {
+	const struct fabric_calls *calls = builtin->checks->config.fabric_calls;
+	const struct fabric *fabric = builtin->checks->config.fabric;
+	char evidence[VERDICT_EVIDENCE_MAX + 1] = "the agent's threads get processor time";
+	char lasted[SHOW_BYTES];
+	struct fabric_waits waits = {0};
+	enum check_level level;
+
+	if (fabric != NULL && calls->waits != NULL)
+		calls->waits(fabric, &waits);
+	level = waits.is_short ? CHECK_WARNING : CHECK_OK;
+	if (!due && level == builtin->all[BUILTIN_PROCESSOR].level)
+		return;
+	show_duration(waits.for_ns, lasted);
+	if (waits.is_short && 2 * waits.unjudged > waits.paths)
+		snprintf(
+			evidence, sizeof(evidence),
+			"this observer was short of processor time for %.16s and cannot judge the "
+			"latency of %u of %u paths",
+			lasted, waits.unjudged, waits.paths
+		);
+	else if (waits.is_short)
+		snprintf(
+			evidence, sizeof(evidence),
+			"this observer was short of processor time for %.16s: a thread waited for "
+			"%u.%u %% of the last second",
+			lasted, waits.permille / 10, waits.permille % 10
+		);
+	builtin_check_result(builtin, BUILTIN_PROCESSOR, level, evidence, 0);
 }

@@ -22,7 +22,11 @@ const char *check_level_name(enum check_level level) {
 
 void check_init(struct check *check, struct check_reporter *reporter, const char *name) {
 	*check = (struct check
-	){.reporter = reporter, .failed = VERDICT_CHECK_FAILED, .confirm = 1, .clear = 1};
+	){.reporter = reporter,
+	  .warned = VERDICT_CHECK_WARNING,
+	  .failed = VERDICT_CHECK_FAILED,
+	  .confirm = 1,
+	  .clear = 1};
 	snprintf(check->name, sizeof(check->name), "%s", name);
 }
 
@@ -83,12 +87,15 @@ void check_state_stuck(struct check *check, const struct spawn_stuck *stuck) {
 }
 
 static void state_level(struct check *check) {
-	static const enum verdict verdicts[] = {
-		[CHECK_OK] = VERDICT_HEALTHY, [CHECK_WARNING] = VERDICT_CHECK_WARNING};
+	const enum verdict verdicts[] = {
+		[CHECK_OK] = VERDICT_HEALTHY,
+		[CHECK_WARNING] = check->warned,
+		[CHECK_CRITICAL] = check->failed,
+	};
 
 	check_make_statement(
-		check, check->told == CHECK_CRITICAL ? check->failed : verdicts[check->told],
-		check->reasons.bad, check->told == CHECK_OK ? "" : check->evidence
+		check, verdicts[check->told], check->reasons.bad,
+		check->told == CHECK_OK ? "" : check->evidence
 	);
 }
 

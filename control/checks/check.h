@@ -34,6 +34,7 @@ struct check {
 	struct check_reporter *reporter;
 	char name[CHECKS_NAME_MAX + 1];
 	struct check_reasons reasons;
+	enum verdict warned; // verdict of a warning level
 	enum verdict failed; // verdict of a critical level
 	uint32_t confirm, clear;
 

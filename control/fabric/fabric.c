@@ -440,6 +440,7 @@ const struct fabric_calls fabric_calls = {
 	.numbers = fabric_numbers,
 	.path_next = fabric_path_next,
 	.path_row = fabric_path_row,
+	.waits = fabric_waits,
 };
 
 // Check whether open devices are still listed, after a report that devices came or went.

@@ -135,8 +135,10 @@ static struct observation make_observation(
 		.reach = path_tcp_reach(probed_path, summary, now_ns),
 		.own_good = own_port_is_good(probed_path->probing, probed_path->key.device),
 		.shares = probed_path->shares,
-		.median_ns = clamp_u32(summary->median_ns),
-		.baseline_ns = clamp_u32(summary->baseline_ns),
+		// Without a baseline the report does not contradict those who find the path slow.
+		.median_ns =
+			clamp_u32(summary->unjudged ? summary->excluded_ns : summary->median_ns),
+		.baseline_ns = summary->unjudged ? 0 : clamp_u32(summary->baseline_ns),
 		.lost_permille = summary->kind == OBSERVATION_LOSSY ? summary->lost_permille : 0,
 		.lost_bytes = lost_bytes(probed_path, summary),
 		.age_ms =

@@ -287,6 +287,8 @@ void probed_path_retry(struct probed_path *probed_path, uint64_t now_ns) {
 	    now_ns < probed_path->retried_ns + PATH_RETRY_NS)
 		return;
 	probed_path->retried_ns = now_ns;
+	if (!loses && probed_path_wait_is_old(probed_path, now_ns))
+		retry.size = 1; // the head of the page shows whether the responder waits
 	send_urgent_probe(probed_path, retry.size, retry.is_write);
 }
 
@@ -440,6 +442,9 @@ void probed_path_outcome(struct probed_path *probed_path, const struct watch_out
 		.answered = outcome->result == WATCH_ANSWERED,
 		.is_read = !outcome->written,
 		.latency_ns = outcome->latency_ns,
+		.wait_ns = waits_sample_ns(
+			&probing->waits, outcome->late_ns, probed_path->responder_wait_ns
+		),
 		.incarnation = outcome->incarnation,
 		.beats = outcome->beats,
 	};
@@ -462,11 +467,12 @@ void probed_path_outcome(struct probed_path *probed_path, const struct watch_out
 	if (outcome->result != WATCH_ANSWERED && outcome->result != WATCH_LOST)
 		return;
 	report_hung_workers(probed_path, outcome);
+	probed_path_take_wait(probed_path, outcome);
 	handle_pulse_outcome(probed_path, outcome);
 	probed_path->probed = true;
 	probed_path->lost_last = outcome->result == WATCH_LOST;
 	if (probed_path->memory != NULL)
-		path_memory_add(probed_path->memory, &probe);
+		probing->counters.excluded += path_memory_add(probed_path->memory, &probe);
 	if (probed_path->flows != NULL && outcome->generation == probed_path->generation)
 		flows_record(
 			probed_path->flows, probe.answered,

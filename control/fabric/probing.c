@@ -96,6 +96,8 @@ static void probing_drain(struct probing *probing) {
 	uint64_t now_ns = fabric_clock_ns(probing->fabric);
 	uint32_t count;
 
+	probing_update_waits(probing, now_ns);
+
 	// Handle a pause of our own before anything is judged: probes from before the pause say
 	// nothing about peers.
 	if (now_ns > probing->tick_due_ns + OWN_PAUSE_NS) {

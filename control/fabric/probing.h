@@ -11,6 +11,7 @@
 #include "fabric/flows.h"
 #include "fabric/gpu_path.h"
 #include "fabric/inside.h"
+#include "fabric/waits.h"
 
 #include <control/path_book.h>
 #include <dataplane/watch.h>
@@ -63,6 +64,8 @@ struct probed_path {
 	// Incarnation of the peer, and since when it is known. Older statistics say nothing about
 	// the present agent.
 	uint64_t incarnation, incarnation_ns;
+	// Wait of the peer's threads for a processor, as its page shows, and when it was read.
+	uint64_t responder_wait_ns, responder_wait_at_ns;
 	uint32_t hung; // bit mask of the peer's hung workers, as of the last read of its page
 	// Last reported observation.
 	struct observation told;
@@ -102,6 +105,7 @@ struct probing {
 	// View that the visit targets were taken from, and when to take them again.
 	uint64_t view_number, targets_ns;
 	struct fabric_probe_counters counters;
+	struct waits waits;				// of this agent's threads for a processor
 	struct path_summary summaries[PROBE_PATHS_MAX]; // scratch space for the judgement
 };
 
@@ -119,6 +123,16 @@ void probing_pass_soon(struct fabric *fabric);
 void probing_pair_withdrawn(struct fabric *fabric, const struct fabric_pair *fabric_pair);
 bool probing_uses_nic(const struct fabric *fabric, const struct nic *nic);
 bool probing_worker_event(struct fabric *fabric, const struct worker_record *record);
+
+// probing_waits.c
+// Read the processor times of this agent's threads, at most once in WAITS_UPDATE_NS, and publish
+// their mean wait. Call it before outcomes are consumed that the waits may explain.
+void probing_update_waits(struct probing *probing, uint64_t now_ns);
+// Keep the wait of the peer's threads, if the outcome has one. Such a wait delays answers only if
+// the peer's process gives them.
+void probed_path_take_wait(struct probed_path *probed_path, const struct watch_outcome *outcome);
+// Return whether the responder may wait for a processor, and its last figure is old.
+bool probed_path_wait_is_old(const struct probed_path *probed_path, uint64_t now_ns);
 
 // probed_path.c
 struct probed_path *probed_path_make(struct probing *probing, const struct pairing_key *key);

@@ -65,6 +65,11 @@ struct path_memory {
 	uint32_t slow_run;		      // consecutive reads above the threshold
 	uint64_t slow_run_ns;		      // first of these reads
 	bool degraded;
+	// path_wait.c
+	uint64_t excluded_ns;	  // latency of the last excluded read; 0: none
+	uint64_t quickest_ns;	  // latency of the quickest read; 0: none
+	uint32_t exclusions;	  // a bit per read, the newest is bit 0: it was excluded
+	uint32_t exclusion_count; // valid bits
 	uint32_t lost_permille, lost_place;
 	// Losses up to this time are over; only new ones make the path lossy.
 	uint64_t loss_over_ns;
@@ -86,12 +91,22 @@ void path_record_late_answer(struct path_memory *memory, const struct path_probe
 // no such pattern.
 uint32_t path_resent_permille(struct path_memory *memory, uint64_t now_ns);
 
+// Return whether waiting for a processor explains the delay of an answered read.
+bool path_sample_is_excluded(const struct path_memory *memory, const struct path_probe *probe);
+void path_record_exclusion(
+	struct path_memory *memory, const struct path_probe *probe, bool excluded
+);
+// Return whether too many of the last reads were excluded to judge the latency.
+bool path_latency_is_unjudged(const struct path_memory *memory);
+// Forget that the path was slow. Windows continue, since the remaining samples are valid.
+void path_forget_slowness(struct path_memory *memory);
+
 // Return whether no good window confirmed the baseline for PATH_LEARNT_MAX_NS; false without a
 // baseline.
 bool path_baseline_is_outdated(const struct path_memory *memory, uint64_t now_ns);
 void path_forget_baseline(struct path_memory *memory);
-// Return the latency above which a read is slow.
-uint64_t path_slow_threshold_ns(const struct path_memory *memory);
+// Return the latency above which a read is slow, if `usual_ns` is usual.
+uint64_t path_slow_threshold_ns(const struct path_memory *memory, uint64_t usual_ns);
 // Return the median of the last PATH_QUICK_READS reads of the small size; 0: too few.
 uint64_t path_recent_median_ns(const struct path_memory *memory);
 

@@ -117,7 +117,7 @@ static void close_window(struct path_memory *memory, uint64_t now_ns, uint64_t l
 	// Even the quickest quarter must be slow. A slow path delays every probe. A machine short
 	// of processor time delays only some.
 	if (median_is_slow(memory, median_ns, like_ns) &&
-	    memory->window[(count - 1) / 4] > path_slow_threshold_ns(memory)) {
+	    memory->window[(count - 1) / 4] > path_slow_threshold_ns(memory, memory->baseline_ns)) {
 		memory->slow_windows++;
 		memory->quick_windows = 0;
 	} else {
@@ -135,8 +135,8 @@ static void close_window(struct path_memory *memory, uint64_t now_ns, uint64_t l
 		baseline_learn(memory, median_ns, now_ns);
 }
 
-uint64_t path_slow_threshold_ns(const struct path_memory *memory) {
-	return multiply_permille(memory->baseline_ns, memory->config.ratio_permille);
+uint64_t path_slow_threshold_ns(const struct path_memory *memory, uint64_t usual_ns) {
+	return multiply_permille(usual_ns, memory->config.ratio_permille);
 }
 
 static uint64_t median_of_last(const struct path_memory *memory, uint32_t reads) {
@@ -161,7 +161,7 @@ bool path_memory_needs_reads(const struct path_memory *memory) {
 
 // Return whether quick reads in a row end the degradation before any window closes.
 static bool quick_run_ends_degraded(const struct path_memory *memory) {
-	uint64_t most_ns = path_slow_threshold_ns(memory);
+	uint64_t most_ns = path_slow_threshold_ns(memory, memory->baseline_ns);
 
 	if (!memory->degraded || memory->recent_count < PATH_QUICK_READS)
 		return false;
@@ -435,6 +435,8 @@ path_memory_judge(struct path_memory *memory, uint64_t now_ns, uint64_t like_ns)
 		memory->degraded = false;
 		memory->slow_windows = 0;
 	}
+	if (path_latency_is_unjudged(memory))
+		path_forget_slowness(memory);
 	kind = judge_kind(memory, now_ns);
 	if (kind != memory->kind)
 		memory->since_ns = now_ns;

@@ -187,12 +187,14 @@ static void record_write(struct path_memory *memory, const struct path_probe *pr
 		record_outcome(past, probe);
 }
 
-static void record_read(struct path_memory *memory, const struct path_probe *probe) {
+// Returns whether the latency was excluded.
+static bool record_read(struct path_memory *memory, const struct path_probe *probe) {
 	struct size_past *size = &memory->sizes[probe->size];
+	bool excluded;
 
 	size->sent++;
 	if (!probe->answered && probe->at_ns < memory->paused_until_ns)
-		return;
+		return false;
 	if (probe->answered) {
 		record_answer(memory, probe->at_ns);
 		memory->unanswered = memory->unexpected = 0;
@@ -205,14 +207,18 @@ static void record_read(struct path_memory *memory, const struct path_probe *pro
 			memory->unanswered_ns = probe->at_ns;
 		memory->unanswered++;
 		if (loss_is_excused(memory, probe) && !loss_is_expected(memory, probe->size))
-			return; // lost with the pair, so it proves nothing about its own size
+			return false; // lost with the pair, so it proves nothing about its own size
 		memory->unexpected += !loss_is_expected(memory, probe->size);
 	}
 	record_outcome(size, probe);
 	if (!probe->answered || probe->at_ns < memory->paused_until_ns)
-		return;
-	if (probe->size == 0) {
-		if (memory->baseline_ns == 0 || probe->latency_ns <= path_slow_threshold_ns(memory))
+		return false;
+	excluded = probe->size == 0 && path_sample_is_excluded(memory, probe);
+	if (probe->size == 0)
+		path_record_exclusion(memory, probe, excluded);
+	if (probe->size == 0 && !excluded) {
+		if (memory->baseline_ns == 0 ||
+		    probe->latency_ns <= path_slow_threshold_ns(memory, memory->baseline_ns))
 			memory->slow_run = 0;
 		else if (memory->slow_run++ == 0)
 			memory->slow_run_ns = probe->at_ns;
@@ -223,18 +229,19 @@ static void record_read(struct path_memory *memory, const struct path_probe *pro
 		memory->recent[memory->recent_count++ % RECENT_SAMPLES] = probe->latency_ns;
 	}
 	record_pulse(&memory->pulse, probe);
+	return excluded;
 }
 
-void path_memory_add(struct path_memory *memory, const struct path_probe *probe) {
+bool path_memory_add(struct path_memory *memory, const struct path_probe *probe) {
 	must(probe->size < PATH_SIZES);
 	memory->count++;
 	memory->last_probe_ns = probe->at_ns;
 	if (probe->answered)
 		path_record_late_answer(memory, probe);
 	if (probe->is_read)
-		record_read(memory, probe);
-	else
-		record_write(memory, probe);
+		return record_read(memory, probe);
+	record_write(memory, probe);
+	return false;
 }
 
 static void drop_window(struct path_memory *memory) {
@@ -277,6 +284,8 @@ void path_memory_summary(const struct path_memory *memory, struct path_summary *
 	struct path_summary summary = {
 		.count = memory->count,
 		.lost = memory->lost,
+		.unjudged = path_latency_is_unjudged(memory),
+		.excluded_ns = memory->excluded_ns,
 		.min_ns = memory->min_ns,
 		.median_ns = memory->median_ns,
 		.lately_ns = path_recent_median_ns(memory),

@@ -464,6 +464,8 @@ static const struct spec specs[] = {
 	PROBE(observations, COUNTER_COUNT, "observations of paths reported"),
 	PROBE(doubts, COUNTER_COUNT,
 	      "suspicions reported to the overlay because of a stalled pulse"),
+	PROBE(excluded, COUNTER_COUNT,
+	      "reads whose latency was not judged, because a thread waited for a processor"),
 	PROBE(pauses, COUNTER_COUNT, "times that probes noticed a pause of this agent"),
 	PROBE(baselines_taken, COUNTER_COUNT, "paths that started with an earlier baseline"),
 	PROBE(baselines_outdated, COUNTER_COUNT,

@@ -202,7 +202,7 @@ static uint64_t own_pause_settled_ns(const struct verdict_engine *engine) {
 }
 
 // Replace the finding by unknown if this agent itself is in doubt: paused, cut off, braked or
-// lossy.
+// lossy. A pause of this agent does not make the word of a busy node doubtful.
 static void finding_apply_own_doubt(
 	const struct verdict_engine *engine,
 	struct subject *subject,
@@ -210,7 +210,7 @@ static void finding_apply_own_doubt(
 	struct finding *finding
 ) {
 	uint64_t settled_ns = own_pause_settled_ns(engine);
-	bool settling = now_ns < settled_ns;
+	bool settling = now_ns < settled_ns && finding->verdict != VERDICT_NODE_BUSY;
 	bool silent = finding->by_silence && !finding->is_own_statement;
 
 	if (finding->verdict == VERDICT_NONE)
@@ -361,8 +361,9 @@ static void hysteresis_better(
 	// A refuted suspicion needs no settling time.
 	bool suspected = held->verdict == VERDICT_UNKNOWN && strcmp(held->reason, "Suspected") == 0;
 	uint64_t path_ns = held->told_ns + PATH_VERDICT_MIN_NS;
-	bool is_outdated = !judge_verdict_fits_state(held->verdict, finding->state) ||
-			   now_ns < own_pause_settled_ns(engine);
+	bool is_outdated =
+		!judge_verdict_fits_state(held->verdict, finding->state) ||
+		(held->verdict != VERDICT_NODE_BUSY && now_ns < own_pause_settled_ns(engine));
 	struct finding settling = *finding;
 	uint64_t settled_ns;
 

@@ -41,11 +41,12 @@ const char *verdict_reach_name(enum verdict_reach reach) {
 	return (unsigned)reach < VERDICT_REACH_COUNT ? reach_names[reach] : "?";
 }
 
-// Verdicts that a node may report about itself: healthy, check-warning, unknown, check-failed,
-// device-stuck, fabric-down.
+// Verdicts that a node may report about itself: healthy, node-busy, check-warning, unknown,
+// check-failed, device-stuck, fabric-down.
 static bool statement_verdict_is_allowed(enum verdict verdict) {
 	switch (verdict) {
 	case VERDICT_HEALTHY:
+	case VERDICT_NODE_BUSY:
 	case VERDICT_CHECK_WARNING:
 	case VERDICT_UNKNOWN:
 	case VERDICT_CHECK_FAILED:
@@ -55,6 +56,22 @@ static bool statement_verdict_is_allowed(enum verdict verdict) {
 	default:
 		return false;
 	}
+}
+
+// Numbers of verdicts on the wire. They do not know node-busy: it travels as a check-warning whose
+// reason is ProcessorShort, so that earlier versions show a warning.
+#define WIRE_CHECK_WARNING 2
+
+static uint8_t verdict_to_wire(enum verdict verdict) {
+	if (verdict == VERDICT_NODE_BUSY)
+		return WIRE_CHECK_WARNING;
+	return (uint8_t)(verdict > VERDICT_NODE_BUSY ? verdict - 1 : verdict);
+}
+
+static enum verdict verdict_from_wire(uint8_t number, const char *reason) {
+	if (number == WIRE_CHECK_WARNING && strcmp(reason, PROCESSOR_SHORT) == 0)
+		return VERDICT_NODE_BUSY;
+	return number < WIRE_CHECK_WARNING ? (enum verdict)number : (enum verdict)(number + 1);
 }
 
 // Return whether the text is one line without control characters, safe for terminals and logs.
@@ -151,7 +168,7 @@ int statement_put(struct wire_writer *writer, const struct statement *statement)
 	wire_put_u8(writer, TOLD_STATEMENT);
 	mark = wire_reserve_u16(writer);
 	wire_put_u64(writer, statement->subject);
-	wire_put_u8(writer, (uint8_t)statement->verdict);
+	wire_put_u8(writer, verdict_to_wire(statement->verdict));
 	wire_put_string(writer, statement->reason, strlen(statement->reason));
 	wire_put_string(writer, statement->evidence, strlen(statement->evidence));
 	wire_put_varint(writer, statement->age_s);
@@ -194,11 +211,14 @@ static void observation_get(struct wire_reader *reader, struct observation *ret_
 }
 
 static void statement_get(struct wire_reader *reader, struct statement *ret_statement) {
+	uint8_t number;
+
 	ret_statement->subject = wire_get_u64(reader);
-	ret_statement->verdict = wire_get_u8(reader);
+	number = wire_get_u8(reader);
 	wire_get_string(reader, ret_statement->reason, sizeof(ret_statement->reason));
 	wire_get_string(reader, ret_statement->evidence, sizeof(ret_statement->evidence));
 	ret_statement->age_s = read_varint_u32(reader);
+	ret_statement->verdict = verdict_from_wire(number, ret_statement->reason);
 	if (!wire_reader_ok(reader))
 		return;
 	if (ret_statement->subject == 0 || !statement_verdict_is_allowed(ret_statement->verdict))

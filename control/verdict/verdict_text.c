@@ -78,6 +78,9 @@ const struct verdict_text_reason verdict_text_reasons[] = {
 	{"OverlaySilent", "node-down",
 	 "The node's host does not answer the overlay, and there is no RDMA path to it."},
 	{"PortDown", "fabric-down", "The node itself reports that one of its ports is down."},
+	{PROCESSOR_SHORT, "node-busy",
+	 "The node itself reports that its agent waits for a processor, so that its measurements "
+	 "are late."},
 	{"PauseStorm", "check-warning",
 	 "The node itself reports that one of its ports sends pauses nearly all the time and "
 	 "holds back the fabric."},

@@ -44,6 +44,8 @@ NODE_ALERTS = [
     ("NodeUnstable", "unstable", "warning", True, "changes its verdict all the time",
      "A loose cable, a service that restarts, a hole in the MTU; neither drain nor undrain it by "
      "this."),
+    ("NodeBusy", "node-busy", "warning", True, "gives its agent too little processor time",
+     "Its measurements are late; nothing else is wrong."),
     ("CheckWarning", "check-warning", "warning", True, "warns by a local check",
      "See: tocsin checks, on that node."),
     ("NodeUnknown", "unknown", "warning", True, "cannot be judged",

@@ -56,13 +56,13 @@ const struct matrix_info matrix_rows[ROW_COUNT] = {
 // Column titles, as short as possible.
 static const char *const heads[MATRIX_COLUMNS] = {
 	[VERDICT_NONE] = "none",	  [VERDICT_HEALTHY] = "well",
-	[VERDICT_CHECK_WARNING] = "warn", [VERDICT_PATH_DEGRADED] = "slow",
-	[VERDICT_PATH_LOSSY] = "loss",	  [VERDICT_UNKNOWN] = "unkn",
-	[VERDICT_UNSTABLE] = "flap",	  [VERDICT_MGMT_NET_DOWN] = "mgmt",
-	[VERDICT_AGENT_DOWN] = "down",	  [VERDICT_AGENT_FROZEN] = "frzn",
-	[VERDICT_CHECK_FAILED] = "fail",  [VERDICT_DEVICE_STUCK] = "stck",
-	[VERDICT_FABRIC_DOWN] = "fabr",	  [VERDICT_NODE_DOWN] = "node",
-	[MATRIX_PATH] = "path",
+	[VERDICT_NODE_BUSY] = "busy",	  [VERDICT_CHECK_WARNING] = "warn",
+	[VERDICT_PATH_DEGRADED] = "slow", [VERDICT_PATH_LOSSY] = "loss",
+	[VERDICT_UNKNOWN] = "unkn",	  [VERDICT_UNSTABLE] = "flap",
+	[VERDICT_MGMT_NET_DOWN] = "mgmt", [VERDICT_AGENT_DOWN] = "down",
+	[VERDICT_AGENT_FROZEN] = "frzn",  [VERDICT_CHECK_FAILED] = "fail",
+	[VERDICT_DEVICE_STUCK] = "stck",  [VERDICT_FABRIC_DOWN] = "fabr",
+	[VERDICT_NODE_DOWN] = "node",	  [MATRIX_PATH] = "path",
 };
 
 static uint32_t row_sum(const uint32_t row[MATRIX_COLUMNS]) {

@@ -69,6 +69,9 @@ static const struct explanation_text verdict_explanations[] = {
 	{"node-down",
 	 "Its agent and its fabric answer no other node: the host is down, or cut off.",
 	 "Look at the host by another way: console, power. Schedulers are advised to drain it."},
+	{"node-busy",
+	 "Its agent waits for a processor, so its measurements are late. Nothing else is wrong.",
+	 "Give the agent a processor of its own ([worker] cores), or a higher priority."},
 	{"check-warning", "A local check of that node warns.", CHECK_FOLLOWS},
 	{"check-failed", "A local check of that node is critical.", CHECK_FOLLOWS},
 };

@@ -93,7 +93,7 @@ bool check_reasons_clash_with_builtin(const struct check_reasons *reasons);
 
 // The agent's own checks.
 
-#define CHECKS_BUILTIN_COUNT 10
+#define CHECKS_BUILTIN_COUNT 11
 #define CHECKS_WORKERS_MAX 64
 #define CHECKS_DEVICES_MAX 16
 

@@ -20,6 +20,7 @@
 #include <dataplane/prober.h>
 #include <dataplane/soft.h>
 #include <dataplane/worker.h>
+#include <lib/schedstat.h>
 #include <verdict/path_memory.h>
 #include <verdict/probe_schedule.h>
 
@@ -57,6 +58,12 @@ struct fabric_probe_config {
 	uint64_t bytes;
 };
 
+// Indices of this agent's threads in fabric_config.schedstats.
+#define FABRIC_THREAD_CONTROL 0
+#define FABRIC_THREAD_ENGINE 1 // of the software device
+#define FABRIC_THREAD_WORKER 2 // the first worker
+#define FABRIC_THREADS_MAX (FABRIC_THREAD_WORKER + FABRIC_WORKERS_MAX)
+
 struct fabric_config {
 	struct fabric_device devices[FABRIC_DEVICES_MAX];
 	uint32_t device_count;
@@ -76,6 +83,9 @@ struct fabric_config {
 	// NULL: no counters.
 	uint64_t (*resent)(void *ctx, const char *device);
 	void *resent_ctx;
+	// Reads the processor times of this agent's threads; zeros: no such thread. NULL: unknown.
+	void (*schedstats)(void *ctx, struct schedstat ret_stats[FABRIC_THREADS_MAX]);
+	void *schedstats_ctx;
 	// Reads the counters of the software device; NULL: no such device.
 	void (*soft_counters)(struct soft_counters *ret_counters);
 };
@@ -292,6 +302,7 @@ struct fabric_probe_counters {
 	uint64_t observations;	  // observations reported
 	uint64_t doubts;	  // stalled pulses reported to the overlay as a suspicion
 	uint64_t pauses;	  // pauses of this agent, detected here
+	uint64_t excluded;	  // reads whose latency waiting for a processor explains
 	// baselines restored from an earlier run or an earlier probed path
 	uint64_t baselines_taken;
 	// baselines rejected: too old, or the device or its MTU or speed changed
@@ -326,6 +337,16 @@ struct fabric_numbers {
 };
 
 void fabric_numbers(const struct fabric *fabric, struct fabric_numbers *ret_numbers);
+
+// Whether this agent is short of processor time.
+struct fabric_waits {
+	bool is_short;
+	uint64_t for_ns;   // duration of the shortage
+	uint32_t permille; // share of the last second in which one thread waited
+	// Steady paths, and those whose latency cannot be judged
+	uint32_t paths, unjudged;
+};
+void fabric_waits(const struct fabric *fabric, struct fabric_waits *ret_waits);
 const char *fabric_device_state_name(enum fabric_device_state state);
 
 // Timed RDMA reads of a peer's page, on a pair that is made if there is none.
@@ -405,6 +426,7 @@ struct fabric_calls {
 	)(const struct fabric *fabric,
 	  const struct fabric_path_view *view,
 	  struct ras_path_row *ret_row);
+	void (*waits)(const struct fabric *fabric, struct fabric_waits *ret_waits);
 };
 
 extern const struct fabric_calls fabric_calls;

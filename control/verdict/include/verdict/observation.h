@@ -79,6 +79,8 @@ struct observation {
 	uint64_t number;
 };
 
+#define PROCESSOR_SHORT "ProcessorShort" // reason of VERDICT_NODE_BUSY
+
 // Statement of a node about itself: local checks, drivers, own ports. One per reason.
 // VERDICT_HEALTHY withdraws the statement with the same reason.
 struct statement {

@@ -26,6 +26,9 @@
 // silent_reads reads of any size in a row are unanswered, the path is silent until the next
 // answered read. An outage without earlier loss leaves no loss behind.
 //
+// A slow sample is excluded if waiting for a processor explains its delay (path_wait.c). While more
+// than half of the last samples are excluded, the path is not judged by its latency.
+//
 // Writes have their own counts and times. They count as loss like reads, since they carry large
 // data the other way. Latency, silence and the counter are judged by reads alone.
 //
@@ -72,6 +75,8 @@ struct path_probe {
 	bool answered;
 	bool is_read;	     // false: a write
 	uint64_t latency_ns; // valid if answered
+	// Part of the latency that threads may have waited for a processor; 0: none
+	uint64_t wait_ns;
 	// Pulse that an answered read returned; beats 0: no pulse, or a torn one. A read of the
 	// small size returns only the counter, with incarnation 0. It counts as a pulse only after
 	// a read of the whole head.
@@ -88,7 +93,8 @@ int path_memory_create(
 	struct path_memory **ret_memory
 );
 struct path_memory *path_memory_destroy(struct path_memory *memory);
-void path_memory_add(struct path_memory *memory, const struct path_probe *probe);
+// Add an outcome. Returns whether its latency was excluded.
+bool path_memory_add(struct path_memory *memory, const struct path_probe *probe);
 // This agent was paused until then: ignore probes that began earlier.
 void path_memory_paused(struct path_memory *memory, uint64_t until_ns);
 // The connection broke while a read or write was unanswered, and no probe has followed. It counts
@@ -156,6 +162,8 @@ uint64_t path_memory_confirm_ns(const struct path_memory *memory);
 
 struct path_summary {
 	uint64_t count, lost; // since the path began
+	bool unjudged;	      // too many of the last reads were excluded to judge the latency
+	uint64_t excluded_ns; // latency of the last excluded read; 0: none
 	// Reads; in compact_stats reads and writes.
 	uint64_t size_lost[PATH_SIZES], size_sent[PATH_SIZES];
 	uint64_t write_lost[PATH_SIZES], write_sent[PATH_SIZES];

@@ -14,11 +14,12 @@
 #define VERDICT_OBSERVERS_MAX 8	 // observers named with a verdict
 #define VERDICT_DEVICE_MAX 15	 // bytes of a device name in an observation
 
-// In order of severity: of several verdicts that hold, the last one is reported. The numbers are
-// part of the protocol.
+// In order of severity: of several verdicts that hold, the last one is reported. The protocol has
+// its own numbers (observation.c).
 enum verdict {
 	VERDICT_NONE,	       // the node left; there is no verdict on it
 	VERDICT_HEALTHY,       // nothing speaks against the node
+	VERDICT_NODE_BUSY,     // its agent is short of processor time, as it states itself
 	VERDICT_CHECK_WARNING, // a local check warns
 	VERDICT_PATH_DEGRADED, // slow against the own baseline and against comparable paths
 	VERDICT_PATH_LOSSY,    // loses large probes, probes of any size, or packets

@@ -79,7 +79,15 @@ ethtool(const char *netdev, void (*take)(void *ctx, const char *name, uint64_t v
 	return 0;
 }
 
-static const struct fabric_calls played = {.device_count = device_count, .device_at = device_at};
+static struct fabric_waits played_waits;
+
+static void waits(const struct fabric *fabric, struct fabric_waits *ret_waits) {
+	(void)fabric;
+	*ret_waits = played_waits;
+}
+
+static const struct fabric_calls played = {
+	.device_count = device_count, .device_at = device_at, .waits = waits};
 
 static const char *path_of(const char *name) {
 	static char path[PATH_MAX];
@@ -330,6 +338,34 @@ static void a_worker_that_was_moved_is_told_and_no_finding(void **state) {
 	assert_string_equal(view("workers").evidence, "all polling threads make progress");
 }
 
+static void an_agent_without_processor_time_says_that_it_is_busy(void **state) {
+	(void)state;
+	played_waits = (struct fabric_waits){0};
+	begin_looking();
+	look_once("processor");
+	assert_int_equal(view("processor").level, CHECK_OK);
+	played_waits = (struct fabric_waits
+	){.is_short = true, .for_ns = 8 * SEC, .permille = 412, .paths = 6, .unjudged = 3};
+	pass(2 * SEC);
+	assert_int_equal(last_said(PROCESSOR_SHORT), VERDICT_NODE_BUSY);
+	assert_string_equal(
+		view("processor").evidence,
+		"this observer was short of processor time for 8.0 s: a thread waited for 41.2 % of "
+		"the last second"
+	);
+	played_waits.unjudged = 4;
+	played_waits.for_ns = 20 * SEC;
+	look_once("processor");
+	assert_string_equal(
+		view("processor").evidence,
+		"this observer was short of processor time for 20 s and cannot judge the latency of "
+		"4 of 6 paths"
+	);
+	played_waits = (struct fabric_waits){0};
+	pass(2 * SEC);
+	assert_int_equal(last_said(PROCESSOR_SHORT), VERDICT_HEALTHY);
+}
+
 static bool is_written(const char *words) {
 	static char text[8192];
 	FILE *file = fopen(path_of("state/links"), "re");
@@ -542,6 +578,7 @@ UNIT_GROUP(checks_builtin) {
 		TEST(a_machine_that_is_well_says_nothing),
 		TEST(a_worker_that_makes_no_turn_is_said_after_five_looks),
 		TEST(a_worker_that_was_moved_is_told_and_no_finding),
+		TEST(an_agent_without_processor_time_says_that_it_is_busy),
 		TEST(a_link_that_goes_down_is_said_at_the_second_look),
 		TEST(errors_survive_a_restart_of_the_agent),
 		TEST(a_device_that_does_not_tell_is_named_and_nothing_waits),

@@ -4,6 +4,7 @@
 #include <support/cmocka.h>
 #include <verdict/observation.h>
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct observation sound = {
@@ -256,18 +257,51 @@ static void a_node_says_of_itself_only_what_it_can_know(void **state) {
 		struct statement statement = said;
 		struct notice notice;
 		struct told told;
-		bool may = n == VERDICT_HEALTHY || n == VERDICT_CHECK_WARNING ||
-			   n == VERDICT_UNKNOWN || n == VERDICT_CHECK_FAILED ||
-			   n == VERDICT_DEVICE_STUCK || n == VERDICT_FABRIC_DOWN;
+		bool may = n == VERDICT_HEALTHY || n == VERDICT_NODE_BUSY ||
+			   n == VERDICT_CHECK_WARNING || n == VERDICT_UNKNOWN ||
+			   n == VERDICT_CHECK_FAILED || n == VERDICT_DEVICE_STUCK ||
+			   n == VERDICT_FABRIC_DOWN;
 
 		begin(&notice);
 		statement.verdict = (enum verdict)n;
 		assert_int_equal(statement_put(&notice.writer, &statement), may ? 0 : -EINVAL);
+		if (may) {
+			assert_int_equal(read_one(&notice, &told), 0);
+			assert_int_equal(
+				told.statement.verdict,
+				n == VERDICT_NODE_BUSY ? VERDICT_CHECK_WARNING : n
+			);
+		}
+	}
+}
+
+// The numbers of the wire are those of the first version, which had no node-busy.
+static void numbers_on_the_wire_do_not_change(void **state) {
+	static const enum verdict may[16] = {
+		[1] = VERDICT_HEALTHY,	     [2] = VERDICT_CHECK_WARNING,
+		[6] = VERDICT_UNKNOWN,	     [10] = VERDICT_CHECK_FAILED,
+		[11] = VERDICT_DEVICE_STUCK, [12] = VERDICT_FABRIC_DOWN,
+	};
+	struct statement busy = said;
+	struct notice notice;
+	struct told told;
+
+	(void)state;
+	for (uint32_t n = 0; n < 16; n++) {
 		begin(&notice);
 		assert_int_equal(statement_put(&notice.writer, &said), 0);
 		notice.bytes[11] = (uint8_t)n;
-		assert_int_equal(read_one(&notice, &told), may ? 0 : -EBADMSG);
+		assert_int_equal(read_one(&notice, &told), may[n] != VERDICT_NONE ? 0 : -EBADMSG);
+		if (may[n] != VERDICT_NONE)
+			assert_int_equal(told.statement.verdict, may[n]);
 	}
+	busy.verdict = VERDICT_NODE_BUSY;
+	snprintf(busy.reason, sizeof(busy.reason), PROCESSOR_SHORT);
+	begin(&notice);
+	assert_int_equal(statement_put(&notice.writer, &busy), 0);
+	assert_int_equal(notice.bytes[11], 2);
+	assert_int_equal(read_one(&notice, &told), 0);
+	assert_int_equal(told.statement.verdict, VERDICT_NODE_BUSY);
 }
 
 static void a_reason_is_a_word_and_the_evidence_one_line(void **state) {
@@ -300,6 +334,7 @@ UNIT_GROUP(verdict_observation) {
 		cmocka_unit_test(kinds_of_a_newer_version_are_skipped),
 		cmocka_unit_test(what_does_not_fit_leaves_the_writer_as_it_was),
 		cmocka_unit_test(a_node_says_of_itself_only_what_it_can_know),
+		cmocka_unit_test(numbers_on_the_wire_do_not_change),
 		cmocka_unit_test(a_reason_is_a_word_and_the_evidence_one_line),
 	};
 

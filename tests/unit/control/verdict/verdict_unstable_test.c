@@ -220,6 +220,28 @@ static void in_maintenance_it_is_shown(void **state) {
 	bed_destroy(bed);
 }
 
+static void a_node_that_is_busy_now_and_then_is_not_unstable(void **state) {
+	struct bed *bed = bed_create(8);
+
+	(void)state;
+	for (uint32_t n = 0; n < 6; n++) {
+		bed_say(bed, 5, VERDICT_NODE_BUSY, PROCESSOR_SHORT);
+		bed_pass(bed, SEC);
+		bed_expect(bed, 5, VERDICT_NODE_BUSY, PROCESSOR_SHORT);
+		assert_int_equal(bed_view(bed, 5).advice, VERDICT_ADVICE_WARN);
+		bed_say(bed, 5, VERDICT_HEALTHY, PROCESSOR_SHORT);
+		bed_pass(bed, 6 * SEC);
+		bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+	}
+	// The evidence of others outweighs the word of the node.
+	bed_say(bed, 5, VERDICT_NODE_BUSY, PROCESSOR_SHORT);
+	for (uint32_t observer = 1; observer < 4; observer++)
+		bed_see(bed, observer, 5, OBSERVATION_DEGRADED);
+	bed_pass(bed, 3 * SEC);
+	bed_expect(bed, 5, VERDICT_PATH_DEGRADED, "PulseSlow");
+	bed_destroy(bed);
+}
+
 UNIT_GROUP(verdict_unstable) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_fourth_change_in_a_minute_makes_it_unstable_with_both_words),
@@ -237,6 +259,7 @@ UNIT_GROUP(verdict_unstable) {
 		),
 		cmocka_unit_test(one_that_dies_or_leaves_is_so_at_once),
 		cmocka_unit_test(in_maintenance_it_is_shown),
+		cmocka_unit_test(a_node_that_is_busy_now_and_then_is_not_unstable),
 	};
 
 	return cmocka_run_group_tests_name("verdict_unstable", tests, NULL, NULL);

@@ -14,6 +14,7 @@ static const struct {
 } words[] = {
 	{VERDICT_NONE, "none", VERDICT_GRADE_OK, "nothing"},
 	{VERDICT_HEALTHY, "healthy", VERDICT_GRADE_OK, "nothing"},
+	{VERDICT_NODE_BUSY, "node-busy", VERDICT_GRADE_WARNING, "warn"},
 	{VERDICT_CHECK_WARNING, "check-warning", VERDICT_GRADE_WARNING, "warn"},
 	{VERDICT_PATH_DEGRADED, "path-degraded", VERDICT_GRADE_WARNING, "warn"},
 	{VERDICT_PATH_LOSSY, "path-lossy", VERDICT_GRADE_WARNING, "warn"},
