@@ -183,7 +183,8 @@ static void record_write(struct path_memory *memory, const struct path_probe *pr
 	}
 	memory->write_unanswered = !probe->answered;
 	memory->write_unexpected = !probe->answered && !loss_is_excused(memory, probe);
-	if (probe->answered || memory->write_unexpected || loss_is_expected(memory, probe->size))
+	if (!path_loss_is_excluded(probe) &&
+	    (probe->answered || memory->write_unexpected || loss_is_expected(memory, probe->size)))
 		record_outcome(past, probe);
 }
 
@@ -210,7 +211,8 @@ static bool record_read(struct path_memory *memory, const struct path_probe *pro
 			return false; // lost with the pair, so it proves nothing about its own size
 		memory->unexpected += !loss_is_expected(memory, probe->size);
 	}
-	record_outcome(size, probe);
+	if (!path_loss_is_excluded(probe))
+		record_outcome(size, probe);
 	if (!probe->answered || probe->at_ns < memory->paused_until_ns)
 		return false;
 	excluded = probe->size == 0 && path_sample_is_excluded(memory, probe);

@@ -7,6 +7,8 @@
 // last samples are excluded, nothing is said about the latency of the path.
 #include "path_inside.h"
 
+// A mean wait of this share of the timeout makes single waits of the whole timeout likely.
+#define LOSS_WAIT_SHARE 8
 #define SAMPLES_MIN 4  // fewer samples are too few for a share
 #define SAMPLES_MAX 16 // samples that the share is taken from
 
@@ -18,6 +20,11 @@ bool path_sample_is_excluded(const struct path_memory *memory, const struct path
 		return false;
 	return probe->latency_ns > path_slow_threshold_ns(memory, usual_ns) &&
 	       probe->latency_ns - usual_ns <= probe->wait_ns;
+}
+
+bool path_loss_is_excluded(const struct path_probe *probe) {
+	return !probe->answered && probe->wait_ns != 0 && probe->latency_ns != 0 &&
+	       probe->wait_ns >= probe->latency_ns / LOSS_WAIT_SHARE;
 }
 
 void path_record_exclusion(

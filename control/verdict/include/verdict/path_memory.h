@@ -74,7 +74,7 @@ struct path_probe {
 	uint32_t size;	// index into probe_bytes
 	bool answered;
 	bool is_read;	     // false: a write
-	uint64_t latency_ns; // valid if answered
+	uint64_t latency_ns; // of a lost probe: time until it was given up; 0: unknown
 	// Part of the latency that threads may have waited for a processor; 0: none
 	uint64_t wait_ns;
 	// Pulse that an answered read returned; beats 0: no pulse, or a torn one. A read of the

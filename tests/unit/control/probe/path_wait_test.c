@@ -80,6 +80,33 @@ static void what_is_usual_is_learnt_from_quick_reads_alone(void **state) {
 	assert_in_range(excluded, 46, 48); // the first reads have nothing to compare with
 }
 
+// The responder did not run for the whole timeout now and then.
+static void a_loss_that_waiting_may_cause_makes_no_path_lossy_and_counts_for_silence(void **state) {
+	struct path_probe lost;
+
+	(void)state;
+	begin_with_a_baseline();
+	for (uint32_t n = 0; n < 20; n++) {
+		lost = scene_unanswered(2);
+		lost.latency_ns = 700000 * US;
+		lost.wait_ns = 100000 * US;
+		scene_tell(&lost);
+		assert_int_equal(scene.kind, OBSERVATION_GOOD);
+		scene_good(0, USUAL);
+	}
+	for (uint32_t n = 0; n < 2; n++)
+		scene_tell(&lost);
+	assert_int_equal(scene.kind, OBSERVATION_SILENT);
+	scene_good(0, USUAL);
+	lost.wait_ns = 50000 * US; // too short for the timeout
+	for (uint32_t n = 0; n < 4; n++) {
+		lost.at_ns = scene.now_ns;
+		scene_tell(&lost);
+		scene_good(0, USUAL);
+	}
+	assert_int_equal(scene.kind, OBSERVATION_LOSSY);
+}
+
 UNIT_GROUP(path_wait) {
 	const struct CMUnitTest tests[] = {
 		SCENE(slow_reads_that_waiting_explains_make_no_path_slow),
@@ -87,6 +114,7 @@ UNIT_GROUP(path_wait) {
 		SCENE(quick_reads_count_however_long_threads_wait),
 		SCENE(a_slow_path_is_not_judged_while_its_observer_is_starved),
 		SCENE(what_is_usual_is_learnt_from_quick_reads_alone),
+		SCENE(a_loss_that_waiting_may_cause_makes_no_path_lossy_and_counts_for_silence),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
