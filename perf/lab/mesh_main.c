@@ -3,6 +3,7 @@
 #include "mesh_main.h"
 
 #include "mesh/mesh_agents.h"
+#include "mesh/mesh_flows.h"
 #include "mesh/mesh_lead.h"
 #include "mesh/mesh_member.h"
 #include "mesh/mesh_output.h"
@@ -106,10 +107,12 @@ static int mesh_run_as_lead(
 		.signal_fd = options->session.signal_fd,
 	};
 	struct lab_why why = {.text = ""};
-	struct mesh mesh;
+	struct mesh mesh = {.count = 0};
 	int status;
 
-	if (mesh_create(&options->session.plan, own->count, &mesh) != 0) {
+	if (mesh_create(&options->session.plan, own->count, &mesh) != 0 ||
+	    mesh_flows_create(&mesh, options->mesh.congestion, options->mesh.incast) != 0) {
+		mesh_release(&mesh);
 		(void)lab_fail(&why, -ENOMEM, "no memory");
 		return print_failure(&why);
 	}

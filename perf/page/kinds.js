@@ -501,7 +501,14 @@ function historyPage(root) {
 
 // A mesh.
 
-function meshOutliers(own, summed, processes) {
+// A mesh of bw keeps the time of a MiB, and its page shows rates.
+const isBandwidth = (plan) => plan.command === "bw";
+const meshGbits = (ns) => ns ? (8388608 / ns).toPrecision(3) : "n/a";
+const shareTitle = (plan) => isBandwidth(plan) ? "of the baseline" : "times the baseline";
+const shareText = (plan, ratio) => isBandwidth(plan) ? fixed(100 / ratio, 0) + " %" : fixed(ratio, 2);
+const medianText = (plan) => isBandwidth(plan) ? meshGbits : us;
+
+function meshOutliers(own, summed, processes, plan) {
 	if (own.known === 0) {
 		paragraph("No direction has enough samples for a median.");
 		return;
@@ -510,19 +517,20 @@ function meshOutliers(own, summed, processes) {
 		paragraph("Two processes: neither of two directions can stand out from the other.");
 		return;
 	}
+	const beyond = isBandwidth(plan) ? "below 80 % of the baseline" :
+		"more than a quarter above the baseline";
 	if (summed.outliers === 0) {
-		paragraph("Nothing stands out: no direction is more than a quarter above the baseline" +
+		paragraph(`Nothing stands out: no direction is ${beyond}` +
 			(summed.undecided > 0 ? `, but ${summed.undecided} are undecided.` : "."),
 		summed.undecided > 0 ? "" : "good");
 		return;
 	}
 	paragraph(`${summed.outliers} of ${summed.measured} directions ` +
-		`${summed.outliers === 1 ? "stands" : "stand"} out: more than a quarter above the baseline.`,
-	"bad");
-	table(["what stands out", "directions", "times the baseline"], own.subjects.map((subject, n) => {
+		`${summed.outliers === 1 ? "stands" : "stand"} out: ${beyond}.`, "bad");
+	table(["what stands out", "directions", shareTitle(plan)], own.subjects.map((subject, n) => {
 		const cause = summed.causes[n];
 		return [subject, cause.kind === "pair" ? "1" : `${cause.cells} of ${cause.of}`,
-			fixed(cause.ratio, 2)];
+			shareText(plan, cause.ratio)];
 	}));
 	if (summed.causes.length > own.subjects.length)
 		paragraph(`${summed.causes.length - own.subjects.length + summed.unexplained} more are ` +
@@ -531,7 +539,7 @@ function meshOutliers(own, summed, processes) {
 
 function meshHead(root, plan) {
 	const summed = root.summary, atOnce = root.at_once;
-	meshOutliers(root.page, summed, root.processes);
+	meshOutliers(root.page, summed, root.processes, plan);
 	if (text(root.incomplete) !== "")
 		paragraph("Incomplete: " + root.incomplete, "bad");
 	if (summed.measured < summed.wanted)
@@ -546,51 +554,81 @@ function meshHead(root, plan) {
 			"measured at a time.");
 }
 
-function meshTiles(root) {
-	const own = root.page, summed = root.summary;
+function meshTiles(root, plan) {
+	const own = root.page, summed = root.summary, shown = medianText(plan);
+	const unit = isBandwidth(plan) ? "Gbit/s" : "p50, us";
 	const who = (cell) => `${own.names[cell.from]} to ${own.names[cell.to]}`;
-	const tile = (name, cell) => cell ? [name, us(cell.p50_ns), who(cell)] : [name, "n/a", ""];
+	const tile = (name, cell) => cell ? [name, shown(cell.p50_ns), who(cell)] : [name, "n/a", ""];
 	tiles([
-		["baseline p50, us", own.known > 0 ? us(summed.median_ns) : "n/a",
+		["baseline " + unit, own.known > 0 ? shown(summed.median_ns) : "n/a",
 			own.known > 0 ? "median of the directions that no group explains" : ""],
-		tile("fastest p50, us", own.fastest), tile("slowest p50, us", own.slowest[0]),
+		tile("fastest " + unit, own.fastest), tile("slowest " + unit, own.slowest[0]),
 		["directions", `${summed.measured} of ${summed.wanted}`, `in ${own.took}`],
 	]);
 	return who;
 }
 
-function meshMatrices(root) {
-	const own = root.page, none = {texts: [], places: []};
+function meshMatrices(root, plan) {
+	const bandwidth = isBandwidth(plan), own = root.page, none = {texts: [], places: []};
 	const texts = [...root.summary.causes.map((cause) => text(cause.says)), "stands out"];
 	const matrix = (caption, values, marks) => values && chart(caption,
-		{kind: "matrix", unit: "us", names: own.names, values, marks});
-	matrix("p50 of each direction" + (root.summary.outliers > 0 ?
+		{kind: "matrix", unit: bandwidth ? "Gbit/s" : "us", names: own.names, values, marks});
+	matrix((bandwidth ? "Rate of each direction" : "p50 of each direction") + (root.summary.outliers > 0 ?
 		"; what stands out is framed" : ""), own.p50, {texts, places: own.marks});
-	matrix("p99 of each direction", own.known > 0 && own.p99, none);
+	matrix(bandwidth ? "Rate that 99 % of its windows reached" : "p99 of each direction", own.known > 0 && own.p99, none);
 }
 
-function meshProcesses(root) {
-	const medians = (of) => of ? `${us(of[0])}, most ${us(of[1])}` : "n/a";
-	table(["process", "host", "rack", "device", "processors", "from it: median p50, us", "to it"],
+function meshProcesses(root, plan) {
+	const shown = medianText(plan), bandwidth = isBandwidth(plan);
+	const medians = (of) => of ?
+		`${shown(of[0])}, ${bandwidth ? "least" : "most"} ${shown(of[1])}` : "n/a";
+	table(["process", "host", "rack", "device", "processors",
+		"from it: median " + (bandwidth ? "Gbit/s" : "p50, us"), "to it"],
 		root.processes.map((process, n) => [n + (process.lost ? " (lost)" : ""),
 			text(process.host), text(process.rack), text(process.device),
 			Number(process.processors) || 0, medians(root.page.medians_from[n]),
 			medians(root.page.medians_to[n])]));
 }
 
+// Rates of several flows at once, in Gbit/s. The worst rows come first.
+function meshFlows(root) {
+	const own = root.page, rate = (value) => value == null ? "n/a" : value.toPrecision(3);
+	const share = (part, whole) => part && whole ? fixed(100 * part / whole, 0) + " %" : "n/a";
+	const worstFirst = (rows, part) => [...rows].sort((one, other) => part(one) - part(other));
+	if (root.congestion) {
+		heading("Congestion: the pairs of a round at once");
+		table(["direction", "alone, Gbit/s", "at once, Gbit/s", "share"],
+			worstFirst(root.congestion, (row) => row.together_gbits / row.alone_gbits).map((row) =>
+				[`${own.names[row.from]} to ${own.names[row.to]}`, rate(row.alone_gbits),
+					rate(row.together_gbits), share(row.together_gbits, row.alone_gbits)]));
+	}
+	if (root.incast) {
+		heading("Incast: all to one at once");
+		table(["to", "flows", "sum, Gbit/s", "of the best pair", "slowest flow, Gbit/s"],
+			worstFirst(root.incast, (row) => row.gbits / row.best_pair_gbits).map((row) =>
+				[own.names[row.to], String(row.flows), rate(row.gbits),
+					share(row.gbits, row.best_pair_gbits), rate(row.slowest_gbits)]));
+	}
+}
+
 function meshPage(root) {
 	const own = root.page, plan = member(root, "plan");
 	const failed = root.summary.wanted - root.summary.measured;
 	meshHead(root, plan);
-	const who = meshTiles(root);
-	meshMatrices(root);
+	const who = meshTiles(root, plan);
+	meshMatrices(root, plan);
 	if (own.known > 0) {
 		heading("The slowest directions");
-		table(["direction", "p50, us", "95 % interval", "p99, us", "max, us", "times the baseline"],
-			own.slowest.map((cell) => [who(cell), us(cell.p50_ns),
-				within(cell.p50_low_ns, cell.p50_high_ns), us(cell.p99_ns), us(cell.max_ns),
-				fixed(cell.ratio, 2)]));
+		const shown = medianText(plan), bandwidth = isBandwidth(plan);
+		table(bandwidth ? ["direction", "Gbit/s", "95 % interval", "99 % of windows", "worst window",
+			shareTitle(plan)] :
+			["direction", "p50, us", "95 % interval", "p99, us", "max, us", shareTitle(plan)],
+		own.slowest.map((cell) => [who(cell), shown(cell.p50_ns), bandwidth ?
+			`${meshGbits(cell.p50_high_ns)} to ${meshGbits(cell.p50_low_ns)}` :
+			within(cell.p50_low_ns, cell.p50_high_ns), shown(cell.p99_ns), shown(cell.max_ns),
+		shareText(plan, cell.ratio)]));
 	}
+	meshFlows(root);
 	if (failed > 0) {
 		heading("What was not measured");
 		table(["from", "to", "why it was not measured"], own.failed.map((cell) =>
@@ -600,11 +638,13 @@ function meshPage(root) {
 	}
 	heading("Setup");
 	paragraph(`Started ${text(root.started)} by ${text(root.program)}.`);
-	fold("Processes", () => meshProcesses(root));
+	fold("Processes", () => meshProcesses(root, plan));
 	fold("Plan", () => facts("plan", plan));
 	fold("How to read this", () => paragraph("Each cell is a direction: the process of the row " +
 		"measured, that of the column answered. A direction stands out if its median is more " +
-		"than 25 % above the baseline and its 95 % interval lies above it. The baseline is the median " +
+		"than 25 % above the baseline and its 95 % interval lies above it" +
+		(isBandwidth(plan) ? "; of bandwidth the time of a message, so a rate below 80 %" : "") +
+		". The baseline is the median " +
 		"of the directions that no named group explains. " +
 		"The largest group that explains it is named: a process, its row or column, racks, " +
 		"devices of one name, else the pair. A group explains what stands out if three quarters of its " +

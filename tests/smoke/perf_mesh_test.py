@@ -302,6 +302,44 @@ def a_mesh_whose_file_cannot_be_written_is_not_begun():
         assert "/nonexistent/m: No such file" in err and "round" not in err, (option, err)
 
 
+def bandwidth_is_measured_in_pairs_and_with_all_at_once():
+    with tempfile.TemporaryDirectory() as directory:
+        path, csv, svg = (pathlib.Path(directory) / name for name in ("m.json", "m.csv", "m.svg"))
+        done = lab_ends.run(
+            "mesh", "--local", "3", "--bandwidth", "--congestion", "--incast", "--duration",
+            "100ms", *lab_ends.PATIENT, "--json", str(path), "--csv", str(csv), "--svg", str(svg))
+        result, out = read(path), done.stdout
+        assert done.returncode == status_of(result["summary"]), done
+        assert max(map(len, out.splitlines())) <= 80, out
+        assert "bandwidth of 3 processes, write of 64KiB" in out and "6 of 6 directions" in out, out
+        plan = result["plan"]
+        assert (plan["command"], plan["depth"], plan["duration_ns"]) == ("bw", 16, 100000000), plan
+        for cell in result["cells"]:
+            p50 = cell["figures"]["p50"]
+            assert cell["count"] >= 16, cell
+            assert p50 is None or abs(
+                cell["figures"]["p50_gbits"] * p50["value_ns"] / 2 ** 23 - 1) < 1e-9, cell
+        # Of three processes one rests in each round.
+        both = {(row["from"], row["to"]) for row in result["congestion"]}
+        assert len(both) == 2 and {pair[::-1] for pair in both} == both, result["congestion"]
+        assert all(row["alone_gbits"] > 0 and row["together_gbits"] > 0
+                   for row in result["congestion"]), result["congestion"]
+        assert [(row["to"], row["flows"]) for row in result["incast"]] == [(0, 2), (1, 2), (2, 2)]
+        assert all(row["gbits"] >= 2 * row["slowest_gbits"] > 0 for row in result["incast"])
+        assert csv.read_text().startswith("from,to,from_host,to_host,windows,min_gbits"), csv
+        assert "Mesh of 3: bandwidth, write, 64KiB" in svg.read_text()
+        again = lab_ends.run("verify", str(path), "--svg", "-")
+        assert again.returncode == 0 and again.stdout == svg.read_text(), again
+
+
+def a_lead_without_flows_leaves_them_out_of_commands():
+    done = lab_ends.run("mesh", "--hosts", "n[1-2]", "--bandwidth", "--incast", "--html", "m.html",
+                        "--congestion", "--rendezvous", "n1")
+    second, first = done.stdout.splitlines()
+    assert first.endswith("--bandwidth --incast --html m.html --congestion --rendezvous n1"), first
+    assert second.endswith("--bandwidth --rendezvous n1 &"), second
+
+
 def wrong_options_are_refused_at_once():
     quiet = {name: "" for name in ["SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"]}
     for arguments, status, said in [
@@ -316,6 +354,13 @@ def wrong_options_are_refused_at_once():
             (["--local", "2", "--fail-if", "p50>1us"], 2, "--fail-if: cannot be used with mesh"),
             (["--local", "2", "--html="], 2, '--html: "" is not a file name'),
             (["--local", "2", "--size", "1,2"], 2, "--size"),
+            (["--local", "2", "--incast"], 2, "--incast: needs --bandwidth"),
+            (["--local", "2", "--bandwidth", "--iterations", "9"], 2,
+             "--iterations: cannot be used with mesh --bandwidth"),
+            (["--local", "2", "--bandwidth", "--duration", "2m"], 2, "--duration: at most 60s"),
+            (["--local", "2", "--bandwidth", "--incast", "--op", "read"], 2,
+             "--incast: needs write"),
+            (["--agents", "--bandwidth"], 2, "--agents: agents measure latency only"),
             (["--local", "2", "--iterations", "300000"], 2, "--iterations"),
             (["--local", "2", "host"], 2, "host: cannot be used with mesh"),
             (["--local", "2", "--at-once", "0"], 2, "--at-once"),
@@ -338,6 +383,8 @@ def wrong_options_are_refused_at_once():
 
 tap.run([(name.__name__.replace("_", " "), name) for name in [
     processes_that_it_starts_measure_each_direction,
+    bandwidth_is_measured_in_pairs_and_with_all_at_once,
+    a_lead_without_flows_leaves_them_out_of_commands,
     processes_of_launchers_find_each_other,
     the_nodes_of_another_step_are_not_those_of_the_mesh,
     whoever_comes_first_waits_for_the_others,

@@ -34,6 +34,10 @@ void mesh_release(struct mesh *mesh) {
 		histogram_destroy(mesh->cells[n].kept);
 	free(mesh->cells);
 	free(mesh->nodes);
+	free(mesh->flows);
+	free(mesh->incasts);
+	mesh->flows = NULL;
+	mesh->incasts = NULL;
 	mesh->cells = NULL;
 	mesh->nodes = NULL;
 }
@@ -67,14 +71,16 @@ int mesh_histogram_create(struct histogram **ret_kept) {
 	return histogram_create(&shape, ret_kept);
 }
 
-int mesh_samples_to_histogram(struct run_record *times, struct histogram **ret_kept) {
+int mesh_samples_to_histogram(struct run_record *times, double scale, struct histogram **ret_kept) {
 	struct indicator_block blocks[RECORD_BLOCKS_MAX];
 	uint32_t count = run_record_blocks(times, blocks);
 	int err = mesh_histogram_create(ret_kept);
 
 	for (uint32_t n = 0; n < count && err == 0; n++) {
 		for (uint32_t at = 0; at < blocks[n].count; at++)
-			histogram_record(*ret_kept, blocks[n].samples[at]);
+			histogram_record(
+				*ret_kept, (uint64_t)((double)blocks[n].samples[at] * scale + 0.5)
+			);
 	}
 	return err;
 }

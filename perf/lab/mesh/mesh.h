@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Mesh: the latencies between all ordered pairs of several processes as a matrix, and the outliers
-// in this matrix.
+// in this matrix. With the plan of bw its values are rates.
+//
+// A rate is kept as the time that MESH_UNIT_BYTES take. So a slow direction has high values in both
+// kinds of mesh, and outliers and causes are found in the same way.
 //
 // Each pair meets once, and measures one direction after the other. Each round contains a process
 // at most once, so that nobody takes part in two measurements at a time. The rounds are a
@@ -25,6 +28,7 @@
 #define MESH_NAME_BYTES (MESH_HOST_BYTES + 16)
 #define MESH_WHY_BYTES 160
 #define MESH_CAUSES_MAX 64
+#define MESH_UNIT_BYTES (1u << 20)
 
 extern const uint32_t mesh_per_million[MESH_QUANTILES];
 
@@ -57,11 +61,17 @@ struct mesh_cell {
 	struct mesh_quantile quantiles[MESH_QUANTILES];
 };
 
+struct mesh_flow;
+struct mesh_incast;
+
 struct mesh {
 	struct plan plan;
 	uint32_t count; // of nodes
 	struct mesh_node *nodes;
 	struct mesh_cell *cells; // count * count; the diagonal is empty
+	// One entry for each process, from mesh_flows_create(); NULL: not to be measured.
+	struct mesh_flow *flows;
+	struct mesh_incast *incasts;
 	uint32_t at_once;	 // largest number of pairs measured at the same time
 	uint32_t measured_again; // runs after the first one of their direction
 	int64_t started_ns;	 // wall-clock time
@@ -75,6 +85,13 @@ void mesh_release(struct mesh *mesh);
 static inline struct mesh_cell *mesh_cell(const struct mesh *mesh, uint32_t from, uint32_t to) {
 	return &mesh->cells[(size_t)from * mesh->count + to];
 }
+static inline bool mesh_is_bandwidth(const struct mesh *mesh) {
+	return mesh->plan.command == PLAN_BW;
+}
+// Return the rate in Gbit/s of a time that is not 0, for a mesh of bw.
+static inline double mesh_gbits(uint64_t value_ns) {
+	return MESH_UNIT_BYTES * 8.0 / (double)value_ns;
+}
 // Return true if two processes share a machine, so that figures include the competition for it.
 bool mesh_is_shared_host(const struct mesh *mesh);
 
@@ -86,8 +103,9 @@ void mesh_name_processes(const struct mesh *mesh, char (*ret_names)[MESH_NAME_BY
 // Create the histogram of a cell; its buckets are 0.8 % wide. Returns 0 or -ENOMEM.
 int mesh_histogram_create(struct histogram **ret_kept);
 struct run_record;
-// Copy all samples of a completely stored run to a histogram. Returns 0 or -ENOMEM.
-int mesh_samples_to_histogram(struct run_record *times, struct histogram **ret_kept);
+// Copy all samples of a completely stored run, multiplied by `scale`, to a histogram. Returns 0 or
+// -ENOMEM.
+int mesh_samples_to_histogram(struct run_record *times, double scale, struct histogram **ret_kept);
 // Compute the figures of a cell from its histogram.
 void mesh_cell_compute(struct mesh_cell *cell);
 // Add a run to a cell, and take ownership of its histogram. The run with the lowest median is kept,

@@ -89,7 +89,7 @@ direction_measure(struct asking *asking, uint32_t from, uint32_t to, struct lab_
 	int err = run != NULL ? via_agent_run(&via, run, &failed) : -ENOMEM;
 
 	if (err == 0)
-		err = mesh_samples_to_histogram(run->results[0].times, &cell->kept);
+		err = mesh_samples_to_histogram(run->results[0].times, 1, &cell->kept);
 	if (err == 0) {
 		for (int n = 0; n < MESH_QUANTILES; n++)
 			cell->taus[n] = run->results[0].summary.quantiles[n].tau;

@@ -426,14 +426,14 @@ void mesh_cause_format_subject(
 void mesh_cause_format(
 	const struct mesh *mesh, const struct mesh_cause *cause, char *text, size_t size
 ) {
-	char what[128];
+	char what[128], share[48] = "", factor[48];
 
 	mesh_cause_format_subject(mesh, cause, what, sizeof(what));
-	if (cause->kind == MESH_PAIR)
-		snprintf(text, size, "%s: %.2f times the baseline", what, cause->ratio);
+	if (cause->kind != MESH_PAIR)
+		snprintf(share, sizeof(share), "%u of %u, ", cause->cells, cause->of);
+	if (mesh_is_bandwidth(mesh))
+		snprintf(factor, sizeof(factor), "%.0f %% of the baseline", 100 / cause->ratio);
 	else
-		snprintf(
-			text, size, "%s: %u of %u, %.2f times the baseline", what, cause->cells,
-			cause->of, cause->ratio
-		);
+		snprintf(factor, sizeof(factor), "%.2f times the baseline", cause->ratio);
+	snprintf(text, size, "%s: %s%s", what, share, factor);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Conversion of a mesh to JSON and back.
+#include "mesh/mesh_flows.h"
 #include "mesh/mesh_matrices.h"
 #include "mesh/mesh_output.h"
 #include "report/json.h"
@@ -48,6 +49,7 @@ static json_t *nodes_json(const struct mesh *mesh) {
 
 static json_t *cell_json(const struct mesh *mesh, uint32_t from, uint32_t to) {
 	const struct mesh_cell *cell = mesh_cell(mesh, from, to);
+	const struct mesh_quantile *p50 = &cell->quantiles[0];
 	json_t *figures;
 	int failed = 0;
 
@@ -73,6 +75,11 @@ static json_t *cell_json(const struct mesh *mesh, uint32_t from, uint32_t to) {
 					: json_null()
 		);
 	}
+	if (mesh_is_bandwidth(mesh))
+		failed |= json_object_set_new(
+			figures, "p50_gbits",
+			p50->known ? json_real(mesh_gbits(p50->value_ns)) : json_null()
+		);
 	if (failed != 0) {
 		json_decref(figures);
 		return NULL;
@@ -172,6 +179,7 @@ int mesh_to_json(
 	failed |= json_object_set_new(root, "plan", plan_to_json(&mesh->plan));
 	failed |= json_object_set_new(root, "processes", nodes_json(mesh));
 	failed |= put_directions(root, mesh);
+	failed |= mesh_flows_put(root, mesh);
 	failed |= json_object_set_new(root, "summary", summary_json(mesh, summary));
 	if (failed == 0)
 		failed = json_add_digests(root);
@@ -282,9 +290,26 @@ static int read_cells(const json_t *cells, struct mesh *mesh, struct lab_why *wh
 	return 0;
 }
 
+// Read the parts of the plan that the figures and titles need; the other ones keep their default.
+static int read_plan(const json_t *json, struct plan *plan, struct lab_why *why) {
+	const char *command = json_string_value(json_object_get(json, "command"));
+	const char *op = json_string_value(json_object_get(json, "op"));
+	const json_t *sizes = json_object_get(json, "sizes_bytes");
+
+	*plan = plan_default;
+	if (command != NULL && strcmp(command, plan_command_name(PLAN_BW)) == 0)
+		plan->command = PLAN_BW;
+	if (op == NULL || plan_op_parse(op, &plan->op) != 0 || json_array_size(sizes) != 1 ||
+	    json_integer_value(json_array_get(sizes, 0)) <= 0)
+		return lab_fail(why, -EBADMSG, "plan: op or sizes_bytes is missing or invalid");
+	plan->sizes[0] = (uint64_t)json_integer_value(json_array_get(sizes, 0));
+	return 0;
+}
+
 int mesh_from_json(const json_t *root, struct lab_why *why, struct mesh *ret_mesh) {
 	const json_t *nodes = json_object_get(root, "processes");
 	size_t count = json_array_size(nodes);
+	struct plan plan;
 	int err;
 
 	if (count < 2 || count > MESH_NODES_MAX)
@@ -292,7 +317,9 @@ int mesh_from_json(const json_t *root, struct lab_why *why, struct mesh *ret_mes
 			why, -EBADMSG, "processes must be an array of 2 to %u entries",
 			MESH_NODES_MAX
 		);
-	err = mesh_create(&plan_default, (uint32_t)count, ret_mesh);
+	err = read_plan(json_object_get(root, "plan"), &plan, why);
+	if (err == 0)
+		err = mesh_create(&plan, (uint32_t)count, ret_mesh);
 	if (err != 0)
 		return err;
 	for (uint32_t n = 0; n < ret_mesh->count; n++) {

@@ -2,6 +2,7 @@
 // Give orders to the processes of a mesh, round by round.
 #include "mesh/mesh_lead.h"
 
+#include "mesh/mesh_flows.h"
 #include "mesh/mesh_wire.h"
 #include "run/gate.h"
 
@@ -28,24 +29,28 @@ struct seat {
 	bool busy;
 };
 
-// A pair that measures both directions, one after the other.
+// A pair that measures both directions, one after the other. A flow has one direction only.
 struct meeting {
 	bool open, second;
 	uint32_t from, to, order;
-	bool listens, measured, served;
+	bool listens, ready, going, measured, served;
 	uint64_t deadline_ns;
 };
+
+// Purpose of the current pairs. The flows of <mesh_flows.h> follow the matrix.
+enum phase { PHASE_MATRIX, PHASE_ALONE, PHASE_TOGETHER, PHASE_INCAST };
 
 struct leading {
 	const struct mesh_lead *config;
 	struct mesh *mesh;
 	struct seat *seats;
-	struct meeting meetings[MESH_NODES_MAX / 2];
-	struct mesh_pair pairs[MESH_NODES_MAX / 2]; // of the current round
+	enum phase phase;
+	struct meeting meetings[MESH_NODES_MAX];
+	struct mesh_pair pairs[MESH_NODES_MAX]; // of the current round; flows go from one to other
 	uint32_t pair_count, open;
-	uint32_t again;		       // 0: first pass over all pairs
-	struct mesh_summary summary;   // of the previous pass
-	bool done[MESH_NODES_MAX / 2]; // pairs that have finished
+	uint32_t again;		     // 0: first pass over all pairs
+	struct mesh_summary summary; // of the previous pass
+	bool done[MESH_NODES_MAX];   // pairs that have finished
 	uint32_t orders;
 };
 
@@ -170,15 +175,24 @@ static void assign_processor(struct leading *leading, uint32_t who) {
 	}
 	while (place < MESH_NODES_MAX && taken[place])
 		place++;
-	seat->place = alone ? MESH_PROCESSOR_ANY : place;
+	// The target of an incast has several children, which must not share one processor.
+	seat->place = alone || leading->phase == PHASE_INCAST ? MESH_PROCESSOR_ANY : place;
 	seat->busy = true;
 }
 
-// Return true if both machines have free processors. Two processes may always run on a machine. So
+// Return true if the flows of a phase begin at one time.
+static bool phase_gathers(const struct leading *leading) {
+	return leading->phase == PHASE_TOGETHER || leading->phase == PHASE_INCAST;
+}
+
+// Return true if both machines have free processors. Flows that must be measured together need
+// none. Two processes may always run on a machine. So
 // a machine with one processor still measures one pair at a time.
 static bool pair_can_start(const struct leading *leading, const struct mesh_pair *pair) {
 	uint32_t ends[2] = {pair->one, pair->other};
 
+	if (leading->phase != PHASE_MATRIX)
+		return phase_gathers(leading) || leading->open == 0;
 	if (leading->config->at_once > 0 && leading->open >= leading->config->at_once)
 		return false;
 	for (int n = 0; n < 2; n++) {
@@ -201,6 +215,10 @@ static void send_order(
 
 	order->place = leading->seats[who].place;
 	order->plan = leading->mesh->plan;
+	order->gathers = phase_gathers(leading);
+	// The servers of an incast share the processors of one machine, and have nothing to do.
+	if (leading->phase == PHASE_INCAST)
+		order->plan.policy = IDLE_ADAPTIVE;
 	// The loss of a process is noticed when its channel is read.
 	if (leading->seats[who].channel.fd >= 0)
 		(void)mesh_send_order(&leading->seats[who].channel, kind, order, &unheard);
@@ -220,14 +238,16 @@ server_address(const struct leading *leading, const struct meeting *meeting, uin
 }
 
 uint64_t mesh_direction_ns(const struct plan *plan) {
-	return DIRECTION_NS + plan->iterations * (SAMPLE_NS + plan->sizes[0] * BYTE_NS);
+	return DIRECTION_NS + plan->duration_ns +
+	       plan->iterations * (SAMPLE_NS + plan->sizes[0] * BYTE_NS);
 }
 
 static void begin_direction(struct leading *leading, struct meeting *meeting) {
 	struct mesh_order order = {.number = ++leading->orders};
 
 	meeting->order = order.number;
-	meeting->listens = meeting->measured = meeting->served = false;
+	meeting->listens = meeting->ready = meeting->going = false;
+	meeting->measured = meeting->served = false;
 	meeting->deadline_ns = clock_monotonic_ns() + leading->config->answer_ns;
 	send_order(leading, meeting->to, CHANNEL_MESH_SERVE, &order);
 }
@@ -237,7 +257,7 @@ static void skip_direction(struct leading *leading, uint32_t from, uint32_t to) 
 	struct mesh_cell *cell = mesh_cell(leading->mesh, from, to);
 	uint32_t gone = leading->mesh->nodes[from].lost ? from : to;
 
-	if (!cell->measured)
+	if (leading->phase == PHASE_MATRIX && !cell->measured)
 		snprintf(cell->why, sizeof(cell->why), "process %u left the mesh", gone);
 }
 
@@ -263,25 +283,28 @@ static void fail_direction(struct leading *leading, struct meeting *meeting, con
 	struct mesh_cell *cell = mesh_cell(leading->mesh, meeting->from, meeting->to);
 	struct mesh_order order = {.number = meeting->order};
 
-	if (!cell->measured && cell->why[0] == '\0')
+	if (leading->phase != PHASE_MATRIX && !leading->config->quiet)
+		fprintf(stderr, "from process %u to %u: %s\n", meeting->from, meeting->to, text);
+	else if (!cell->measured && cell->why[0] == '\0')
 		snprintf(cell->why, sizeof(cell->why), "%s", text);
 	send_order(leading, meeting->from, CHANNEL_MESH_STOP, &order);
 	send_order(leading, meeting->to, CHANNEL_MESH_STOP, &order);
 	end_direction(leading, meeting);
 }
 
-static struct meeting *find_meeting(struct leading *leading, uint32_t who) {
-	for (uint32_t n = 0; n < MESH_NODES_MAX / 2; n++) {
+// Find the meeting with an order, if `who` takes part in it.
+static struct meeting *find_meeting(struct leading *leading, uint32_t order, uint32_t who) {
+	for (uint32_t n = 0; n < MESH_NODES_MAX; n++) {
 		struct meeting *meeting = &leading->meetings[n];
 
-		if (meeting->open && (meeting->from == who || meeting->to == who))
+		if (meeting->open && meeting->order == order &&
+		    (meeting->from == who || meeting->to == who))
 			return meeting;
 	}
 	return NULL;
 }
 
 static void node_drop(struct leading *leading, uint32_t who, const char *text) {
-	struct meeting *meeting = find_meeting(leading, who);
 	char why[MESH_WHY_BYTES];
 
 	channel_close(&leading->seats[who].channel);
@@ -289,17 +312,45 @@ static void node_drop(struct leading *leading, uint32_t who, const char *text) {
 	if (!leading->config->quiet)
 		fprintf(stderr, "process %u (%s): %s\n", who, leading->mesh->nodes[who].host, text);
 	snprintf(why, sizeof(why), "process %u: %.120s", who, text);
-	if (meeting != NULL)
-		fail_direction(leading, meeting, why);
+	for (uint32_t n = 0; n < MESH_NODES_MAX; n++) {
+		struct meeting *meeting = &leading->meetings[n];
+
+		if (meeting->open && (meeting->from == who || meeting->to == who))
+			fail_direction(leading, meeting, why);
+	}
+}
+
+// Take the result of a direction. The histogram of a cell is moved out of the answer.
+static void
+store_result(struct leading *leading, const struct meeting *meeting, struct mesh_answer *answer) {
+	static const enum mesh_flow_kind kinds[] = {
+		[PHASE_ALONE] = MESH_FLOW_ALONE,
+		[PHASE_TOGETHER] = MESH_FLOW_TOGETHER,
+		[PHASE_INCAST] = MESH_FLOW_INCAST,
+	};
+	struct mesh *mesh = leading->mesh;
+	struct mesh_node *from = &mesh->nodes[meeting->from], *to = &mesh->nodes[meeting->to];
+	struct mesh_cell *cell = mesh_cell(mesh, meeting->from, meeting->to);
+
+	if (leading->phase != PHASE_MATRIX) {
+		mesh_flows_store(
+			mesh, kinds[leading->phase], meeting->from, meeting->to,
+			histogram_percentile(answer->kept, 500000)
+		);
+		return;
+	}
+	mesh->measured_again += cell->measured;
+	mesh_cell_add_run(cell, answer->kept, answer->taus);
+	answer->kept = NULL;
+	memcpy(from->device, answer->device, sizeof(answer->device));
+	memcpy(to->device, answer->their_device, sizeof(answer->their_device));
 }
 
 // Receive one message of a process. An answer to an old order is dropped.
 static void answer_receive(struct leading *leading, uint32_t who) {
-	struct meeting *meeting = find_meeting(leading, who);
 	struct lab_why why = {.text = ""};
 	struct channel_message message;
-	struct mesh_node *from, *to;
-	struct mesh_cell *cell;
+	struct meeting *meeting;
 	enum channel_kind kind;
 	struct mesh_order order;
 	struct mesh_answer answer;
@@ -313,7 +364,8 @@ static void answer_receive(struct leading *leading, uint32_t who) {
 		node_drop(leading, who, why.text);
 		return;
 	}
-	if (meeting == NULL || answer.order != meeting->order) {
+	meeting = find_meeting(leading, answer.order, who);
+	if (meeting == NULL) {
 		histogram_destroy(answer.kept);
 		return;
 	}
@@ -329,14 +381,9 @@ static void answer_receive(struct leading *leading, uint32_t who) {
 		send_order(leading, meeting->from, CHANNEL_MESH_PLAY, &order);
 	} else if (kind == CHANNEL_MESH_RESULT && who == meeting->from && !meeting->measured) {
 		meeting->measured = true;
-		from = &leading->mesh->nodes[meeting->from];
-		to = &leading->mesh->nodes[meeting->to];
-		cell = mesh_cell(leading->mesh, meeting->from, meeting->to);
-		leading->mesh->measured_again += cell->measured;
-		mesh_cell_add_run(cell, answer.kept, answer.taus);
-		answer.kept = NULL;
-		memcpy(from->device, answer.device, sizeof(answer.device));
-		memcpy(to->device, answer.their_device, sizeof(answer.their_device));
+		store_result(leading, meeting, &answer);
+	} else if (kind == CHANNEL_MESH_READY && who == meeting->from) {
+		meeting->ready = true;
 	} else if (kind == CHANNEL_MESH_SERVED && who == meeting->to) {
 		meeting->served = true;
 	}
@@ -364,10 +411,15 @@ static bool open_meetings(struct leading *leading) {
 
 			while (meeting->open)
 				meeting++;
-			*meeting = (struct meeting
-			){.open = true, .from = pair->one, .to = pair->other};
+			*meeting = (struct meeting){
+				.open = true,
+				.second = leading->phase != PHASE_MATRIX,
+				.from = pair->one,
+				.to = pair->other,
+			};
 			leading->open++;
-			if (leading->open > leading->mesh->at_once)
+			if (leading->phase == PHASE_MATRIX &&
+			    leading->open > leading->mesh->at_once)
 				leading->mesh->at_once = leading->open;
 			assign_processor(leading, pair->one);
 			assign_processor(leading, pair->other);
@@ -378,6 +430,23 @@ static bool open_meetings(struct leading *leading) {
 		}
 	}
 	return left;
+}
+
+// Let the flows begin once all of them are ready.
+static void release_gathered(struct leading *leading) {
+	for (uint32_t n = 0; n < MESH_NODES_MAX; n++) {
+		if (leading->meetings[n].open && !leading->meetings[n].ready)
+			return;
+	}
+	for (uint32_t n = 0; n < MESH_NODES_MAX; n++) {
+		struct meeting *meeting = &leading->meetings[n];
+		struct mesh_order order = {.number = meeting->order};
+
+		if (!meeting->open || meeting->going)
+			continue;
+		meeting->going = true;
+		send_order(leading, meeting->from, CHANNEL_MESH_GO, &order);
+	}
 }
 
 // Wait up to a second for messages, handle them, and check the deadlines of all meetings. Returns
@@ -402,7 +471,7 @@ static int wait_for_answers(struct leading *leading) {
 	// A process that did not even start to listen hangs as a whole. It is dropped, because it
 	// would hang in each of its meetings.
 	now_ns = clock_monotonic_ns();
-	for (uint32_t n = 0; n < MESH_NODES_MAX / 2; n++) {
+	for (uint32_t n = 0; n < MESH_NODES_MAX; n++) {
 		struct meeting *meeting = &leading->meetings[n];
 
 		if (!meeting->open || now_ns < meeting->deadline_ns)
@@ -432,7 +501,65 @@ static void round_prepare(struct leading *leading, uint32_t round) {
 			leading->pairs[kept++] = pair;
 	}
 	leading->pair_count = kept;
+}
+
+// Measure the current pairs.
+static int play_pairs(struct leading *leading) {
+	bool left = true;
+	int err = 0;
+
 	memset(leading->done, 0, sizeof(leading->done));
+	while (err == 0 && (left || leading->open > 0)) {
+		left = open_meetings(leading);
+		if (leading->open > 0)
+			err = wait_for_answers(leading);
+		if (!left && phase_gathers(leading))
+			release_gathered(leading);
+	}
+	return err;
+}
+
+// Measure the pairs of one round in both directions, each alone, and each direction at once.
+static int play_congestion(struct leading *leading) {
+	struct mesh_pair pairs[MESH_NODES_MAX];
+	size_t count = mesh_flows_choose_round(leading->mesh, pairs);
+	int err;
+
+	for (size_t n = 0; n < count; n++)
+		pairs[count + n] = (struct mesh_pair){pairs[n].other, pairs[n].one};
+	if (!leading->config->quiet)
+		fprintf(stderr, "congestion: %zu directions alone, then at once\n", 2 * count);
+	leading->phase = PHASE_ALONE;
+	leading->pair_count = (uint32_t)(2 * count);
+	memcpy(leading->pairs, pairs, 2 * count * sizeof(pairs[0]));
+	err = play_pairs(leading);
+	leading->phase = PHASE_TOGETHER;
+	leading->pair_count = (uint32_t)count;
+	for (size_t way = 0; way < 2 && err == 0; way++) {
+		memcpy(leading->pairs, pairs + way * count, count * sizeof(pairs[0]));
+		err = play_pairs(leading);
+	}
+	return err;
+}
+
+// Measure all flows to one process at once, for each process.
+static int play_incast(struct leading *leading) {
+	const struct mesh *mesh = leading->mesh;
+	int err = 0;
+
+	leading->phase = PHASE_INCAST;
+	for (uint32_t to = 0; to < mesh->count && err == 0; to++) {
+		leading->pair_count = 0;
+		for (uint32_t from = 0; from < mesh->count; from++) {
+			if (from != to)
+				leading->pairs[leading->pair_count++] =
+					(struct mesh_pair){from, to};
+		}
+		if (!leading->config->quiet)
+			fprintf(stderr, "incast to process %u of %u\n", to, mesh->count);
+		err = play_pairs(leading);
+	}
+	return err;
 }
 
 static int play_all_rounds(struct leading *leading) {
@@ -441,14 +568,8 @@ static int play_all_rounds(struct leading *leading) {
 	int err = 0;
 
 	for (uint32_t round = 0; round < rounds && err == 0; round++) {
-		bool left;
-
 		round_prepare(leading, round);
-		do {
-			left = open_meetings(leading);
-			if (leading->open > 0)
-				err = wait_for_answers(leading);
-		} while (err == 0 && (left || leading->open > 0));
+		err = play_pairs(leading);
 		if (!leading->config->quiet && leading->again == 0)
 			fprintf(stderr, "round %u of %u: %u of %u measured\n", round + 1, rounds,
 				mesh_count_measured(mesh), mesh->count * (mesh->count - 1));
@@ -474,6 +595,10 @@ static void play_all_passes(struct leading *leading) {
 				leading->summary.outliers);
 		err = play_all_rounds(leading);
 	}
+	if (err == 0 && mesh->flows != NULL)
+		err = play_congestion(leading);
+	if (err == 0 && mesh->incasts != NULL)
+		err = play_incast(leading);
 	mesh->took_ns = clock_monotonic_ns() - begin_ns;
 	if (err == -EINTR)
 		(void)lab_fail(&why, err, "interrupted");

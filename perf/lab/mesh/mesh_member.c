@@ -28,17 +28,26 @@
 #define CLIENT_NS UINT64_C(20000000000)
 #define CONNECT_NS UINT64_C(5000000000) // per address
 #define RETRY_PAUSE_MS 20
+#define GATHER_NS UINT64_C(60000000000) // for all flows of a group to be prepared
+#define WINDOWS_MIN 16u // a median of dependent windows needs as many for an interval
+#define WINDOWS_FLOW 4u // of a flow among others, whose median is printed without an interval
+
+// A child that measures.
+struct child {
+	struct channel channel; // socket to the child
+	pid_t pid;
+	uint32_t order;
+	bool told; // the result was forwarded
+};
 
 struct present {
 	const struct mesh_member *member;
 	struct proof_secrets secrets; // proven to the lead, and between measuring children
 	struct channel lead;
-	struct channel child; // socket to the child that measures; fd -1: none
-	pid_t pid;
-	uint32_t order;
+	// A process has one child, and one for each flow as the target of an incast. NULL: free.
+	struct child *children[MESH_NODES_MAX];
 	struct lab_machine machine;
 	char device[DEVICE_NAME_MAX + 1];
-	bool told; // the result was forwarded
 };
 
 // A measurement, in the child.
@@ -60,6 +69,19 @@ static void send_port(void *ctx, const struct sock_addr *address) {
 	(void)mesh_send_answer(measurement->parent, CHANNEL_MESH_LISTENS, &answer, &unheard);
 }
 
+// Report that the child is prepared, and wait until all flows of the order's group are.
+static int wait_for_go(void *ctx, struct lab_why *why) {
+	const struct measurement *measurement = ctx;
+	const struct mesh_answer answer = {.order = measurement->order->number};
+	struct deadline deadline = deadline_after(clock_monotonic_ns(), GATHER_NS);
+	struct channel_message message;
+	int err = mesh_send_answer(measurement->parent, CHANNEL_MESH_READY, &answer, why);
+
+	if (err != 0)
+		return err;
+	return channel_expect(measurement->parent, CHANNEL_MESH_GO, deadline, &message, why);
+}
+
 // Find the processor with the given index among the allowed ones. Returns false if any may be used.
 static bool processor_at_index(uint32_t place, struct cpu_set *ret_cores) {
 	struct cpu_set allowed;
@@ -79,19 +101,24 @@ static bool processor_at_index(uint32_t place, struct cpu_set *ret_cores) {
 static int
 client_play(const struct lab_session *session, struct mesh_answer *answer, struct lab_why *why) {
 	struct lab_run *run = calloc(1, sizeof(*run));
+	const struct lab_result *result;
+	double scale = 1;
 	int err;
 
 	if (run == NULL)
 		return lab_fail(why, -ENOMEM, "no memory");
+	result = &run->results[0];
 	err = session_client(session, run, why);
-	if (err == 0 && !run->results[0].summarized)
+	if (err == 0 && !result->summarized)
 		err = lab_fail(why, -ENODATA, "no sample was measured");
+	if (result->window_messages > 0)
+		scale = MESH_UNIT_BYTES / ((double)result->window_messages * (double)result->size);
 	if (err == 0)
-		err = mesh_samples_to_histogram(run->results[0].times, &answer->kept);
+		err = mesh_samples_to_histogram(result->times, scale, &answer->kept);
 	if (err != 0)
 		return lab_fail(why, err, "no memory");
 	for (int n = 0; n < MESH_QUANTILES; n++)
-		answer->taus[n] = run->results[0].summary.quantiles[n].tau;
+		answer->taus[n] = result->summary.quantiles[n].tau;
 	snprintf(
 		answer->device, sizeof(answer->device), "%s",
 		environment_get(&run->environment[0], "device")
@@ -104,9 +131,11 @@ client_play(const struct lab_session *session, struct mesh_answer *answer, struc
 }
 
 __attribute__((noreturn)) static void child_measure(
-	const struct present *present, enum channel_kind kind, const struct mesh_order *order
+	const struct present *present,
+	struct channel parent,
+	enum channel_kind kind,
+	const struct mesh_order *order
 ) {
-	struct channel parent = present->child;
 	struct measurement measurement = {order, &parent};
 	struct mesh_answer answer = {.order = order->number};
 	struct lab_why why = {.text = ""}, unheard = {.text = ""};
@@ -119,6 +148,9 @@ __attribute__((noreturn)) static void child_measure(
 		.announce_ctx = &measurement,
 		.patience_ns = CLIENT_NS,
 		.quick = true,
+		.windows_min = order->gathers ? WINDOWS_FLOW : WINDOWS_MIN,
+		.gather = order->gathers ? wait_for_go : NULL,
+		.gather_ctx = &measurement,
 		.machine = &present->machine,
 		.secrets = &present->secrets,
 		.signal_fd = present->member->signal_fd,
@@ -136,17 +168,28 @@ __attribute__((noreturn)) static void child_measure(
 	_exit(0);
 }
 
-static void child_kill(struct present *present) {
-	if (present->pid > 0) {
-		kill(present->pid, SIGKILL);
-		waitpid(present->pid, NULL, 0);
-	}
-	present->pid = 0;
-	channel_close(&present->child);
+static void child_kill(struct child **child) {
+	if (*child == NULL)
+		return;
+	kill((*child)->pid, SIGKILL);
+	waitpid((*child)->pid, NULL, 0);
+	channel_close(&(*child)->channel);
+	free(*child);
+	*child = NULL;
 }
 
-static int send_failure(struct present *present, const char *text, struct lab_why *why) {
-	struct mesh_answer answer = {.order = present->order};
+// Return the place of the child with this order, or NULL.
+static struct child **find_child(struct present *present, uint32_t order) {
+	for (uint32_t n = 0; n < MESH_NODES_MAX; n++) {
+		if (present->children[n] != NULL && present->children[n]->order == order)
+			return &present->children[n];
+	}
+	return NULL;
+}
+
+static int
+send_failure(struct present *present, uint32_t order, const char *text, struct lab_why *why) {
+	struct mesh_answer answer = {.order = order};
 
 	snprintf(answer.why, sizeof(answer.why), "%s", text);
 	return mesh_send_answer(&present->lead, CHANNEL_MESH_FAILED, &answer, why);
@@ -156,40 +199,59 @@ static int
 order_start(struct present *present, const struct channel_message *message, struct lab_why *why) {
 	struct mesh_order order;
 	enum channel_kind kind = message->kind;
+	struct child **place = NULL, *child;
 	pid_t parent = getpid();
 	int fds[2], err = mesh_read_order(message, &order, why);
 
 	if (err != 0)
 		return err;
-	child_kill(present);
-	present->order = order.number;
-	present->told = false;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) != 0)
-		return send_failure(present, "cannot open a socket for a measurement", why);
-	present->pid = fork();
-	if (present->pid == 0) {
+	// A child that has told its result may still hold the address of its device.
+	for (uint32_t n = 0; n < MESH_NODES_MAX; n++) {
+		if (present->children[n] != NULL && present->children[n]->told)
+			child_kill(&present->children[n]);
+		if (present->children[n] == NULL && place == NULL)
+			place = &present->children[n];
+	}
+	child = place != NULL ? calloc(1, sizeof(*child)) : NULL;
+	if (child == NULL)
+		return send_failure(present, order.number, "no memory for a measurement", why);
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) != 0) {
+		free(child);
+		return send_failure(
+			present, order.number, "cannot open a socket for a measurement", why
+		);
+	}
+	child->order = order.number;
+	child->channel.signal_fd = -1;
+	child->pid = fork();
+	if (child->pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() != parent)
 			_exit(1);
 		channel_close(&present->lead);
 		close(fds[0]);
-		present->child.fd = fds[1];
-		child_measure(present, kind, &order);
+		child->channel.fd = fds[1];
+		child_measure(present, child->channel, kind, &order);
 	}
 	close(fds[1]);
-	if (present->pid < 0) {
-		// A closed socket in present->child would be reported as a process that ended.
+	if (child->pid < 0) {
 		close(fds[0]);
-		return send_failure(present, "cannot start a process for a measurement", why);
+		free(child);
+		return send_failure(
+			present, order.number, "cannot start a process for a measurement", why
+		);
 	}
-	present->child.fd = fds[0];
+	child->channel.fd = fds[0];
+	*place = child;
 	return 0;
 }
 
 // Handle one message of the lead. Returns 0, 1 if there are no more orders, or -errno.
 static int handle_order(struct present *present, struct lab_why *why) {
 	struct channel_message message;
+	struct lab_why unheard = {.text = ""};
 	struct mesh_order order;
+	struct child **child;
 	int err = channel_receive(&present->lead, frame_deadline(), &message, why);
 
 	if (err != 0)
@@ -199,9 +261,13 @@ static int handle_order(struct present *present, struct lab_why *why) {
 	case CHANNEL_MESH_PLAY:
 		return order_start(present, &message, why);
 	case CHANNEL_MESH_STOP:
+	case CHANNEL_MESH_GO:
 		err = mesh_read_order(&message, &order, why);
-		if (err == 0 && order.number == present->order)
-			child_kill(present);
+		child = err == 0 ? find_child(present, order.number) : NULL;
+		if (child != NULL && message.kind == CHANNEL_MESH_STOP)
+			child_kill(child);
+		else if (child != NULL) // a child that has died is noticed by its closed socket
+			(void)channel_send(&(*child)->channel, CHANNEL_MESH_GO, NULL, 0, &unheard);
 		return err;
 	case CHANNEL_MESH_END:
 		return 1;
@@ -213,44 +279,52 @@ static int handle_order(struct present *present, struct lab_why *why) {
 	}
 }
 
-// Handle the messages of the lead, and forward those of the child unchanged. Returns 0 when there
-// are no more orders, or -errno.
-static int follow_orders(struct present *present, struct lab_why *why) {
+// Forward one message of a child to the lead unchanged. A child that closes without a final message
+// has died.
+static int forward_message(struct present *present, struct child **place, struct lab_why *why) {
+	struct child *child = *place;
+	struct lab_why gone = {.text = ""};
 	struct channel_message message;
+	uint32_t order = child->order;
+	bool told = child->told;
+
+	if (channel_receive(&child->channel, frame_deadline(), &message, &gone) == 0) {
+		child->told |=
+			message.kind != CHANNEL_MESH_LISTENS && message.kind != CHANNEL_MESH_READY;
+		return channel_send(&present->lead, message.kind, message.bytes, message.size, why);
+	}
+	child_kill(place);
+	return told ? 0 : send_failure(present, order, "the measuring process ended early", why);
+}
+
+// Handle the messages of the lead and of the children. Returns 0 when there are no more orders, or
+// -errno.
+static int follow_orders(struct present *present, struct lab_why *why) {
+	struct pollfd fds[MESH_NODES_MAX + 2];
 	int err = 0;
 
 	while (err == 0) {
-		struct pollfd fds[3] = {
-			{.fd = present->lead.fd, .events = POLLIN},
-			{.fd = present->child.fd, .events = POLLIN},
-			{.fd = present->member->signal_fd, .events = POLLIN},
-		};
-
-		if (poll(fds, 3, -1) < 0 && errno != EINTR)
+		fds[MESH_NODES_MAX] = (struct pollfd){.fd = present->lead.fd, .events = POLLIN};
+		fds[MESH_NODES_MAX + 1] =
+			(struct pollfd){.fd = present->member->signal_fd, .events = POLLIN};
+		for (uint32_t n = 0; n < MESH_NODES_MAX; n++)
+			fds[n] = (struct pollfd
+			){.fd = present->children[n] != NULL ? present->children[n]->channel.fd
+							     : -1,
+			  .events = POLLIN};
+		if (poll(fds, MESH_NODES_MAX + 2, -1) < 0 && errno != EINTR)
 			return lab_fail(why, neg_errno(), "poll: %s", strerrordesc_np(errno));
-		if (fds[2].revents != 0)
+		if (fds[MESH_NODES_MAX + 1].revents != 0)
 			return lab_fail(why, -EINTR, "interrupted");
-		if (fds[0].revents != 0)
+		if (fds[MESH_NODES_MAX].revents != 0)
 			err = handle_order(present, why);
-		if (err == 0 && fds[1].revents != 0 && present->child.fd == fds[1].fd) {
-			struct lab_why gone = {.text = ""};
+		for (uint32_t n = 0; n < MESH_NODES_MAX && err == 0; n++) {
+			struct child **child = &present->children[n];
 
-			if (channel_receive(&present->child, frame_deadline(), &message, &gone) ==
-			    0) {
-				present->told |= message.kind != CHANNEL_MESH_LISTENS;
-				err = channel_send(
-					&present->lead, message.kind, message.bytes, message.size,
-					why
-				);
-				continue;
-			}
-
-			// A child that closes without a final message has died.
-			child_kill(present);
-			if (!present->told)
-				err = send_failure(
-					present, "the measuring process ended early", why
-				);
+			// The lead's order may have ended or replaced the child.
+			if (fds[n].revents != 0 && *child != NULL &&
+			    (*child)->channel.fd == fds[n].fd)
+				err = forward_message(present, child, why);
 		}
 	}
 	return err == 1 ? 0 : err;
@@ -386,7 +460,7 @@ int mesh_member_run(const struct mesh_member *member, struct lab_why *why) {
 	if (present == NULL)
 		return lab_fail(why, -ENOMEM, "no memory");
 	present->member = member;
-	present->lead.fd = present->child.fd = present->child.signal_fd = -1;
+	present->lead.fd = -1;
 	err = machine_prepare(present, why);
 	if (err == 0)
 		err = lead_connect(present, why);
@@ -394,7 +468,8 @@ int mesh_member_run(const struct mesh_member *member, struct lab_why *why) {
 		err = lead_join(present, why);
 	if (err == 0)
 		err = follow_orders(present, why);
-	child_kill(present);
+	for (uint32_t n = 0; n < MESH_NODES_MAX; n++)
+		child_kill(&present->children[n]);
 	channel_close(&present->lead);
 	proof_secrets_wipe(&present->secrets);
 	free(present);

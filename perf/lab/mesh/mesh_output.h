@@ -13,7 +13,7 @@
 
 struct json_t;
 
-// Print to standard output, at most 100 columns wide.
+// Print to standard output, at most 100 columns wide; rates at most 80.
 void mesh_print(const struct mesh *mesh, const struct mesh_summary *summary);
 
 // Write a file; "-" is standard output. Each returns 0, or -errno with the reason in `why`.

@@ -337,7 +337,8 @@ static void print_ssh_argument(const char *word) {
 
 // Print the options of one process; options for process 0 only are left out for the others.
 static void print_options(int argc, char *const *argv, bool first) {
-	static const char *const of_first[] = {"--json", "--csv", "--html", "--svg", "--at-once"};
+	static const char *const of_first[] = {"--json",    "--csv",	    "--html",  "--svg",
+					       "--at-once", "--congestion", "--incast"};
 
 	for (int n = 2; n < argc; n++) {
 		size_t length = strcspn(argv[n], "=");
@@ -352,7 +353,8 @@ static void print_options(int argc, char *const *argv, bool first) {
 		}
 		if (wanted)
 			print_ssh_argument(argv[n]);
-		if (!has_value && n + 1 < argc) {
+		// A flag is followed by the next option, not by a value.
+		if (!has_value && n + 1 < argc && strncmp(argv[n + 1], "--", 2) != 0) {
 			n++;
 			if (wanted)
 				print_ssh_argument(argv[n]);

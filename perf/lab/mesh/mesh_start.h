@@ -19,9 +19,10 @@
 struct mesh_options {
 	// Number of processes to start on this machine; 0: started by others.
 	uint32_t local;
-	bool agents;		// measure through running agents, with this single process
-	uint32_t at_once;	// maximum number of concurrent pairs; 0: limited by the processors
-	const char *rendezvous; // "HOST[:PORT]" or "file:PATH"; NULL: from the launcher
+	bool congestion, incast; // measured as well, see <mesh_flows.h>
+	bool agents;		 // measure through running agents, with this single process
+	uint32_t at_once;	 // maximum number of concurrent pairs; 0: limited by the processors
+	const char *rendezvous;	 // "HOST[:PORT]" or "file:PATH"; NULL: from the launcher
 	// Hosts in Slurm's syntax to print the start commands for; NULL: none.
 	const char *hosts;
 	bool rank_given, ranks_given;

@@ -49,6 +49,14 @@ static double cell_p50_ns(const struct mesh_cell *cell) {
 	return (double)cell->quantiles[0].value_ns;
 }
 
+// Format a median as a rate in Gbit/s or a time in microseconds.
+static void format_value(const struct mesh *mesh, double value_ns, char *text) {
+	if (mesh_is_bandwidth(mesh))
+		snprintf(text, PAGE_CELL_BYTES, "%.3g", mesh_gbits((uint64_t)value_ns));
+	else
+		page_format_us(value_ns, text);
+}
+
 // Return the shade of a cell; UNKNOWN if its value is unknown.
 static uint32_t cell_shade(const struct picture *picture, const struct mesh_cell *cell) {
 	double part;
@@ -97,7 +105,7 @@ describe_cell(const void *context, uint32_t from, uint32_t to, struct matrix_svg
 	ret_cell->class = cell_shade(picture, cell);
 	ret_cell->is_framed = mesh_cell_is_outlier(picture->summary, cell);
 	if (picture->mesh->count <= VALUES_MAX && cell_is_known(cell))
-		page_format_us(cell_p50_ns(cell), ret_cell->value);
+		format_value(picture->mesh, cell_p50_ns(cell), ret_cell->value);
 }
 
 // Add the title, outliers, the largest cause and what limits the figures.
@@ -108,7 +116,8 @@ static void add_head(const struct picture *picture, struct matrix_svg_lines *hea
 
 	format_size_bytes(mesh->plan.sizes[0], bytes);
 	matrix_svg_add(
-		head, MATRIX_NO_CLASS, "Mesh of %u: p50 of round trips, %s, %s", mesh->count,
+		head, MATRIX_NO_CLASS, "Mesh of %u: %s, %s, %s", mesh->count,
+		mesh_is_bandwidth(mesh) ? "bandwidth" : "p50 of round trips",
 		plan_op_name(mesh->plan.op), bytes
 	);
 	if (summary->outliers > 0)
@@ -138,11 +147,17 @@ static void add_legend(const struct picture *picture, struct matrix_svg_lines *l
 	static const char *const words[SHADES] = {"fastest", [SHADES - 1] = "slowest"};
 	char low[PAGE_CELL_BYTES], high[PAGE_CELL_BYTES];
 
-	page_format_us(picture->low, low);
-	page_format_us(picture->high, high);
-	if (picture->high > 0)
-		matrix_svg_add(legend, MATRIX_NO_CLASS, "%s to %s us", low, high);
-	else
+	bool is_bandwidth = mesh_is_bandwidth(picture->mesh);
+
+	if (picture->high > 0) {
+		format_value(picture->mesh, picture->low, low);
+		format_value(picture->mesh, picture->high, high);
+		matrix_svg_add(
+			legend, MATRIX_NO_CLASS, "%s to %s %s", low, high,
+			is_bandwidth ? "Gbit/s" : "us"
+		);
+	}
+	if (picture->high <= 0)
 		matrix_svg_add(
 			legend, MATRIX_NO_CLASS, "%s",
 			"No direction has enough samples for a median"

@@ -98,13 +98,14 @@ static json_t *subjects_json(const struct scene *scene) {
 	return array_unless_failed(array, failed);
 }
 
-// Round to 4 significant digits, or 3 on a page with many cells.
-static double round_us(const struct mesh *mesh, uint64_t value_ns) {
+// Return a rate in Gbit/s or a time in microseconds, rounded to 4 significant digits, or to 3 on a
+// page with many cells.
+static double round_value(const struct mesh *mesh, uint64_t value_ns) {
 	int figures = mesh->count <= P99_NODES_MAX ? 4 : 3;
-	double us = (double)value_ns / 1e3;
-	double unit = us > 0 ? pow(10, floor(log10(us)) + 1 - figures) : 1;
+	double value = mesh_is_bandwidth(mesh) ? mesh_gbits(value_ns) : (double)value_ns / 1e3;
+	double unit = value > 0 ? pow(10, floor(log10(value)) + 1 - figures) : 1;
 
-	return round(us / unit) * unit;
+	return round(value / unit) * unit;
 }
 
 static json_t *matrix_json(const struct scene *scene, int quantile) {
@@ -116,7 +117,8 @@ static json_t *matrix_json(const struct scene *scene, int quantile) {
 		bool known = cell->measured && cell->quantiles[quantile].known;
 
 		has_value |= known;
-		scene->values[n] = known ? round_us(mesh, cell->quantiles[quantile].value_ns) : NAN;
+		scene->values[n] =
+			known ? round_value(mesh, cell->quantiles[quantile].value_ns) : NAN;
 	}
 	if (!has_value || (quantile == P99 && mesh->count > P99_NODES_MAX))
 		return json_null();
@@ -247,9 +249,10 @@ format_title(const struct mesh *mesh, const json_t *plan, char title[static TITL
 
 	format_size_bytes((uint64_t)json_integer_value(size), bytes);
 	snprintf(
-		title, TITLE_BYTES, "Mesh of %u %s: round trips of %.20s, %s", mesh->count,
+		title, TITLE_BYTES, "Mesh of %u %s: %s of %.20s, %s", mesh->count,
 		strcmp(page_member_text(plan, "policy"), "agent") == 0 ? "nodes" : "processes",
-		page_member_text(plan, "op"), bytes
+		mesh_is_bandwidth(mesh) ? "bandwidth" : "round trips", page_member_text(plan, "op"),
+		bytes
 	);
 }
 

@@ -7,6 +7,11 @@
 #include <string.h>
 
 #define MESH_ITERATIONS 1000
+#define MESH_BW_DURATION_NS UINT64_C(500000000)
+#define MESH_BW_DURATION_NS_MAX UINT64_C(60000000000)
+// 1 MiB in flight fills 100 Gbit/s up to a round trip of 80 us. More would only lengthen the
+// windows of a slow direction.
+#define MESH_BW_DEPTH 16
 #define AGENTS_ITERATIONS_MAX 10000 // the times of all samples are sent over the relay
 
 static int set_local(struct options *options, const char *value, struct parse_error *error) {
@@ -49,7 +54,31 @@ static int set_agents(struct options *options, const char *value, struct parse_e
 	return 0;
 }
 
+static int set_bandwidth(struct options *options, const char *value, struct parse_error *error) {
+	(void)value;
+	(void)error;
+	options->session.plan.command = PLAN_BW;
+	return 0;
+}
+
+static int set_congestion(struct options *options, const char *value, struct parse_error *error) {
+	(void)value;
+	(void)error;
+	options->mesh.congestion = true;
+	return 0;
+}
+
+static int set_incast(struct options *options, const char *value, struct parse_error *error) {
+	(void)value;
+	(void)error;
+	options->mesh.incast = true;
+	return 0;
+}
+
 static const struct option rows[] = {
+	OPTION_FLAG("--bandwidth", set_bandwidth, 0, OPTION_MESH),
+	OPTION_FLAG("--congestion", set_congestion, 0, OPTION_MESH),
+	OPTION_FLAG("--incast", set_incast, 0, OPTION_MESH),
 	OPTION("--local", set_local, 0, OPTION_MESH),
 	OPTION_FLAG("--agents", set_agents, 0, OPTION_MESH),
 	OPTION("--at-once", set_at_once, 0, OPTION_MESH),
@@ -64,11 +93,13 @@ const struct option_table options_of_mesh = OPTION_TABLE(rows);
 // Return the first option that belongs to a single pair or to another command, or NULL.
 static const char *
 option_unsupported_by_mesh(const struct option_words *words, const struct options *options) {
-	const uint32_t others = PLAN_PART_DURATION | PLAN_PART_GAP | PLAN_PART_ARRIVALS |
-				PLAN_PART_RATE | PLAN_PART_SEED | PLAN_PART_DEPTH |
-				PLAN_PART_PAIRS | PLAN_PART_BOTH_WAYS | PLAN_PART_STAMPS |
-				PLAN_PART_INLINE;
-	uint32_t wrong = options->session.given & others;
+	const uint32_t of_bandwidth = PLAN_PART_DURATION | PLAN_PART_DEPTH | PLAN_PART_PAIRS |
+				      PLAN_PART_BOTH_WAYS | PLAN_PART_INLINE;
+	const uint32_t others = PLAN_PART_GAP | PLAN_PART_ARRIVALS | PLAN_PART_RATE |
+				PLAN_PART_SEED | PLAN_PART_STAMPS;
+	bool is_bandwidth = options->session.plan.command == PLAN_BW;
+	uint32_t wrong = options->session.given &
+			 (others | (is_bandwidth ? PLAN_PART_ITERATIONS : of_bandwidth));
 
 	if (wrong != 0)
 		return options_part_name(wrong);
@@ -129,7 +160,22 @@ static int check_mesh(const struct option_words *words, const struct options *op
 	struct lab_why why = {.text = ""};
 
 	if (wrong != NULL)
-		return option_fail(wrong, "cannot be used with mesh");
+		return option_fail(
+			wrong, plan->command == PLAN_BW ? "cannot be used with mesh --bandwidth"
+							: "cannot be used with mesh"
+		);
+	if (plan->command == PLAN_BW && options->mesh.agents)
+		return option_fail("--agents", "agents measure latency only, not --bandwidth");
+	if (plan->command != PLAN_BW && (options->mesh.congestion || options->mesh.incast))
+		return option_fail(
+			options->mesh.congestion ? "--congestion" : "--incast", "needs --bandwidth"
+		);
+	if (options->mesh.incast && (plan->op == PLAN_READ || plan_op_is_atomic(plan->op)))
+		return option_fail(
+			"--incast", "needs write, send or write-imm, whose data goes to the target"
+		);
+	if (plan->duration_ns > MESH_BW_DURATION_NS_MAX)
+		return option_fail("--duration", "at most 60s of each direction");
 	if (plan->size_count != 1)
 		return option_fail("--size", "a mesh measures one size only");
 	if (plan->iterations > RECORD_RAW_MAX)
@@ -155,6 +201,19 @@ static int check_mesh(const struct option_words *words, const struct options *op
 	return 0;
 }
 
+static void apply_bandwidth_defaults(struct options *options) {
+	struct plan *plan = &options->session.plan;
+	uint32_t given = options->session.given;
+
+	// Data goes from the row of the matrix to its column, as its title says.
+	if ((given & PLAN_PART_OP) == 0)
+		plan->op = PLAN_WRITE;
+	if ((given & PLAN_PART_DEPTH) == 0)
+		plan->depth = MESH_BW_DEPTH;
+	if ((given & PLAN_PART_DURATION) == 0)
+		plan->duration_ns = MESH_BW_DURATION_NS;
+}
+
 int options_parse_mesh(int argc, char **argv, struct options *options) {
 	struct option_words words;
 	int err;
@@ -168,6 +227,8 @@ int options_parse_mesh(int argc, char **argv, struct options *options) {
 	if (err != 0)
 		return err;
 	options_apply_defaults(options);
+	if (options->session.plan.command == PLAN_BW)
+		apply_bandwidth_defaults(options);
 	options->mesh.port = options->session.address.port;
 	return check_mesh(&words, options);
 }

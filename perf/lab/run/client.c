@@ -23,6 +23,9 @@
 #define SILENCE_NS UINT64_C(10000000000) // longest time without a completed operation
 #define STOP_NS UINT64_C(5000000000)
 #define WINDOW_NS UINT64_C(1000000) // approximate duration of one window of a load
+// Windows of a quick run are longer, so that short stalls do not separate their median from the
+// mean rate.
+#define WINDOW_QUICK_NS UINT64_C(5000000)
 #define CALIBRATION_NS UINT64_C(20000000)
 #define WINDOWS_MIN 100u // minimum number of windows if --iterations is given
 
@@ -143,10 +146,12 @@ static int window_calibrate(struct client *client, struct lab_result *result, st
 	};
 	uint64_t least = (uint64_t)plan->depth * plan->pairs;
 	uint64_t count = 1, most = plan->iterations / WINDOWS_MIN;
+	uint64_t window_ns = client->session->quick ? WINDOW_QUICK_NS : WINDOW_NS;
 	int err = stretch_play(client, &stretch, why);
 
 	if (player->took_ns > 0)
-		count = (uint64_t)((double)player->kept * WINDOW_NS / (double)player->took_ns);
+		count = (uint64_t
+		)((double)player->kept * (double)window_ns / (double)player->took_ns);
 	if (plan->iterations > 0 && count > most)
 		count = most;
 	result->window_messages = count > least ? count : least;
@@ -173,6 +178,7 @@ static int size_measure(struct client *client, struct lab_result *result, struct
 		.last_ns = plan->duration_ns > 0 ? plan->duration_ns : UINT64_MAX,
 		.gap_ns = plan->gap_ns,
 		.window_messages = result->window_messages,
+		.windows_min = client->session->windows_min,
 		.times = result->times,
 		.watch = client->watch,
 	};
@@ -250,8 +256,11 @@ measure_with_noise(struct client *client, struct lab_result *result, struct lab_
 
 	if (client->run->plan.command == PLAN_BW)
 		err = window_calibrate(client, result, why);
-	if (err == 0)
+	// A quick run of bw is warm after the calibration, which lasts as long as many windows.
+	if (err == 0 && (client->run->plan.command != PLAN_BW || !client->session->quick))
 		err = warm_up(client, result, why);
+	if (err == 0 && client->session->gather != NULL)
+		err = client->session->gather(client->session->gather_ctx, why);
 	if (err != 0)
 		return err;
 	noise_read(tid, worker, &before);

@@ -18,7 +18,8 @@ static bool stretch_is_over(const struct player *player, uint64_t now_ns) {
 	const struct player_stretch *stretch = &player->stretch;
 
 	return player->stopping || player->kept >= stretch->count ||
-	       (player->first_ns > 0 && time_since(player->first_ns, now_ns) >= stretch->last_ns);
+	       (player->first_ns > 0 && player->kept >= stretch->windows_min &&
+		time_since(player->first_ns, now_ns) >= stretch->last_ns);
 }
 
 // Count one completed message. The first window begins after the last message that belongs to no

@@ -70,6 +70,7 @@ struct player_stretch {
 	uint64_t last_ns;
 	uint64_t gap_ns;
 	uint64_t window_messages; // load: recorded samples are windows of this many messages
+	uint64_t windows_min;	  // load: windows to record even if that takes longer than last_ns
 	// Open loop: due times after the start, `count` of them. NULL: closed loop.
 	const uint64_t *due_ns;
 	// Destination of the samples: raw with room for `count`, or records.

@@ -49,6 +49,11 @@ struct lab_session {
 	uint64_t patience_ns; // timeout for a client to connect; 0: none
 	// Short warm-up, memory not locked, no file; for one of many measurements.
 	bool quick;
+	// Client: called when it is warm, before the first sample; NULL: it goes on. Returns 0, or
+	// -errno with the reason in `why`.
+	int (*gather)(void *ctx, struct lab_why *why);
+	void *gather_ctx;
+	uint64_t windows_min;		   // client, bw: windows to record even beyond the duration
 	const struct lab_machine *machine; // as in lab_end_config
 	size_t file_bytes;		   // client: size limit of its file
 	int signal_fd;			   // readable when the user interrupts; -1: never

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tests of generated meshes: the order of meetings, outliers and their causes, files and messages.
+#include "mesh/mesh_flows.h"
 #include "mesh/mesh_lead.h"
 #include "mesh/mesh_output.h"
 #include "mesh/mesh_start.h"
@@ -373,6 +374,51 @@ static void the_file_of_a_mesh_is_verified_and_a_change_named(void **state) {
 	assert_int_equal(verify(root, &why), -EBADMSG);
 	assert_non_null(strstr(why.text, "cells[6] repeats the direction of an earlier cell"));
 	json_object_set_new(root, "processes", json_array());
+	assert_int_equal(verify(root, &why), -EBADMSG);
+	json_decref(root);
+}
+
+static void rates_of_several_flows_are_summed_up_in_the_file(void **state) {
+	struct mesh_pair pairs[MESH_NODES_MAX];
+	struct mesh_summary summary;
+	struct lab_why why;
+	char text[LAB_WHY_BYTES];
+	struct mesh mesh;
+	json_t *root, *row;
+
+	(void)state;
+	make_mesh(&mesh, node_is_slow);
+	mesh.plan.command = PLAN_BW;
+	assert_int_equal(mesh_flows_create(&mesh, true, true), 0);
+	assert_int_equal(mesh_flows_choose_round(&mesh, pairs), NODES / 2);
+	for (uint32_t n = 0; n < NODES / 2; n++) // of two racks all pairs of a round can be apart
+		assert_int_not_equal(pairs[n].one / 4, pairs[n].other / 4);
+	mesh_flows_store(&mesh, MESH_FLOW_ALONE, 2, 5, 8192);
+	mesh_flows_store(&mesh, MESH_FLOW_TOGETHER, 2, 5, 32768);
+	mesh_flows_store(&mesh, MESH_FLOW_INCAST, 0, 6, 8192);
+	mesh_flows_store(&mesh, MESH_FLOW_INCAST, 1, 6, 16384);
+	assert_int_equal(mesh_summarize(&mesh, &summary), 0);
+	mesh_cause_format(&mesh, &summary.causes[0], text, sizeof(text));
+	assert_string_equal(
+		text, "process 3 (r0n3), from it and to it: 14 of 14, 40 % of the baseline"
+	);
+	assert_int_equal(mesh_to_json(&mesh, &summary, &root), 0);
+	mesh_release(&mesh);
+	assert_int_equal(verify(root, &why), 0);
+	assert_int_equal(json_array_size(json_object_get(root, "congestion")), 1);
+	row = json_array_get(json_object_get(root, "congestion"), 0);
+	assert_int_equal(json_integer_value(json_object_get(row, "to")), 5);
+	assert_true(
+		json_number_value(json_object_get(row, "alone_gbits")) ==
+		4 * json_number_value(json_object_get(row, "together_gbits"))
+	);
+	row = json_array_get(json_object_get(root, "incast"), 0);
+	assert_int_equal((int)json_number_value(json_object_get(row, "gbits")), 1024 + 512);
+	assert_true(json_number_value(json_object_get(row, "slowest_gbits")) == 512);
+	json_object_set_new(row, "gbits", json_real(1));
+	assert_int_equal(verify(root, &why), -EUCLEAN);
+	assert_non_null(strstr(why.text, "digests.incast"));
+	json_object_set_new(json_object_get(root, "plan"), "op", json_string("push"));
 	assert_int_equal(verify(root, &why), -EBADMSG);
 	json_decref(root);
 }
@@ -760,6 +806,7 @@ UNIT_GROUP(lab_mesh) {
 		cmocka_unit_test(an_interval_within_a_bucket_is_the_bucket),
 		cmocka_unit_test(a_matrix_with_holes_is_summed_up),
 		cmocka_unit_test(the_file_of_a_mesh_is_verified_and_a_change_named),
+		cmocka_unit_test(rates_of_several_flows_are_summed_up_in_the_file),
 		cmocka_unit_test(a_cause_that_was_changed_in_a_file_is_named),
 		cmocka_unit_test(the_file_of_any_mesh_is_bounded_and_what_stands_out_verified),
 		cmocka_unit_test(a_matrix_that_was_changed_in_a_file_is_named),
