@@ -38,6 +38,10 @@ def every_operation_has_a_rate_that_its_windows_give():
         assert rates["worst_per_s"] <= rates["mean_per_s"] <= rates["best_per_s"]
         assert rates["peer_per_s"] == 0
         assert f"{rates['mean_per_s']:.1f}" in done.stdout, done.stdout
+        client, server = (100 * one["noise"][end]["cpu_ns"] / one["noise"][end]["time_ns"]
+                          for end in ("client", "server"))
+        assert (f"worker threads: client {client:.0f} % of a processor, server {server:.0f} %" in
+                done.stdout), (one["noise"], done.stdout)
         lab_ends.check_width(done.stdout)
 
 
@@ -47,7 +51,7 @@ def several_queue_pairs_and_sizes_are_rows_of_one_table():
     assert [one["size_bytes"] for one in result["results"]] == [64, 4096]
     assert all(one["window_messages"] >= 12 for one in result["results"])
     rows = [line.split()[0] for line in done.stdout.splitlines()[-2:]]
-    assert rows == ["64B", "4KiB"], done.stdout
+    assert rows == ["64B", "4KiB"] and "Gbit/s  cpu %" in done.stdout, done.stdout
     lab_ends.check_width(done.stdout)
 
 

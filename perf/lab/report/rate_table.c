@@ -37,6 +37,24 @@ print_quantile(const struct lab_result *result, const struct quantile_summary *q
 						    : output_note(quantile->note));
 }
 
+// Return the share of a processor that a worker used, in percent; -1 if it is unknown.
+static double worker_cpu_percent(const struct lab_result *result, int end) {
+	const uint64_t *counts = result->noise[end].counts;
+
+	if (!result->noise_known[end] || counts[NOISE_CPU_NS] == NOISE_UNKNOWN ||
+	    counts[NOISE_TIME_NS] == NOISE_UNKNOWN || counts[NOISE_TIME_NS] == 0)
+		return -1;
+	return 100 * (double)counts[NOISE_CPU_NS] / (double)counts[NOISE_TIME_NS];
+}
+
+static void print_cpu(const struct lab_result *result) {
+	double client = worker_cpu_percent(result, 0), server = worker_cpu_percent(result, 1);
+
+	if (client >= 0 && server >= 0)
+		printf("  worker threads: client %.0f %% of a processor, server %.0f %%\n", client,
+		       server);
+}
+
 static void print_size_details(const struct lab_run *run, const struct lab_result *result) {
 	const struct run_summary *summary = &result->summary;
 	char size[SHOW_BYTES], took[SHOW_BYTES];
@@ -69,6 +87,7 @@ static void print_size_details(const struct lab_run *run, const struct lab_resul
 		print_rate("the server", result, peer);
 		print_rate("both together", result, result_rate_mean(result) + peer);
 	}
+	print_cpu(result);
 	output_course(run, result);
 }
 
@@ -84,8 +103,8 @@ static void print_cell(const struct lab_result *result, uint32_t place) {
 static void print_rows(const struct lab_run *run) {
 	bool changed = false;
 
-	printf("\n%8s %7s %13s %13s %13s %10s%s\n", "size", "windows", "messages/s", "at 50 %",
-	       "at 99 %", "Gbit/s", run->plan.both_ways ? "     server" : "");
+	printf("\n%8s %7s %13s %13s %13s %10s %6s%s\n", "size", "windows", "messages/s", "at 50 %",
+	       "at 99 %", "Gbit/s", "cpu %", run->plan.both_ways ? "     server" : "");
 	for (uint32_t n = 0; n < run->count; n++) {
 		const struct lab_result *result = &run->results[n];
 		double mean = result->summarized ? result_rate_mean(result) : 0;
@@ -101,6 +120,10 @@ static void print_rows(const struct lab_run *run) {
 		print_cell(result, 0);
 		print_cell(result, 2);
 		printf(" %10.3f", rate_gbits(result, mean));
+		if (worker_cpu_percent(result, 0) >= 0)
+			printf(" %6.0f", worker_cpu_percent(result, 0));
+		else
+			printf(" %6s", "n/a");
 		if (run->plan.both_ways)
 			printf(" %10.3f", rate_gbits(result, result_rate_peer(result)));
 		printf("%s%s\n", result->summary.judgement == RUN_CHANGED ? " *" : "",
