@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Answers questions about the past: reads blocks and the journal on the keeper, and merges records
+// into the points of the answer.
+#include "history/inside.h"
+
+#include <lib/container.h>
+#include <lib/must.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define READ_LIMIT_NS (10 * RAS_NS_PER_SEC)
+// Beyond this time a question is answered from the coarse tier: reading stays fast.
+#define FINE_RANGE_S (INT64_C(2) * 86400)
+#define MEDIAN_PERMILLE 500
+#define P99_PERMILLE 990
+
+// A question on its way through the keeper, with the bins of each point.
+struct asking {
+	struct disk *disk;
+	struct history_question question;
+	struct history_answer *answer;
+	struct history_bins *bins[HISTORY_SERIES_MAX]; // a bin set for each point
+	struct history_reader reader;
+	int64_t from_s, to_s; // records whose period begins in here are taken
+	int64_t end_s;	      // end of the last period taken
+	int err;
+};
+
+// Return the place of the item's path among the series; their number if it has none yet.
+static uint32_t series_find(const struct history_answer *answer, const struct history_item *item) {
+	uint32_t n = 0;
+
+	for (; n < answer->series_count; n++) {
+		const struct history_path_name *name = &answer->series[n]->name;
+
+		if (name->peer == item->path->peer &&
+		    strcmp(name->device, item->path->device) == 0 &&
+		    strcmp(name->peer_device, item->path->peer_device) == 0)
+			break;
+	}
+	return n;
+}
+
+// Return the bins of the item's path at its point. NULL: no room or no memory.
+static struct history_bins *
+bins_for(struct asking *asking, const struct history_item *item, uint32_t point) {
+	struct history_answer *answer = asking->answer;
+	uint32_t place = series_find(answer, item);
+
+	if (place == HISTORY_SERIES_MAX) {
+		answer->is_cut = true;
+		return NULL;
+	}
+	if (place == answer->series_count) {
+		answer->series[place] = calloc(1, sizeof(struct history_series));
+		asking->bins[place] = calloc(answer->points, sizeof(struct history_bins));
+		answer->series_count++; // also without memory, so that both are freed
+		if (answer->series[place] == NULL || asking->bins[place] == NULL) {
+			asking->err = -ENOMEM;
+			return NULL;
+		}
+		answer->series[place]->name = *item->path;
+	}
+	return &asking->bins[place][point];
+}
+
+static void take_node(struct asking *asking, const struct history_item *item, uint32_t point) {
+	struct history_node_point *node = &asking->answer->node[point];
+
+	if (item->node.id != asking->question.peer || item->node.verdict < node->verdict)
+		return;
+	node->verdict = item->node.verdict;
+	node->state = item->node.state;
+}
+
+// Count a period at each point that it touches.
+static void take_period(struct asking *asking, const struct history_item *item) {
+	struct history_answer *answer = asking->answer;
+	int64_t end_s = item->begin_s + item->seconds;
+
+	for (uint32_t n = 0; n < answer->points; n++) {
+		int64_t begin_s = answer->since_s + (int64_t)n * answer->step_s;
+
+		if (item->begin_s < begin_s + answer->step_s && end_s > begin_s)
+			answer->node[n].is_covered = true;
+	}
+	if (end_s > asking->end_s)
+		asking->end_s = end_s;
+}
+
+static void take_block(void *ctx, const uint8_t *bytes, size_t used) {
+	struct asking *asking = ctx;
+	struct history_answer *answer = asking->answer;
+	struct history_item item;
+
+	history_reader_init(&asking->reader, bytes, used);
+	while (asking->err == 0 && history_reader_next(&asking->reader, &item)) {
+		int64_t point = (item.begin_s - answer->since_s) / answer->step_s;
+		struct history_bins *bins;
+
+		if (item.begin_s < asking->from_s || item.begin_s > asking->to_s ||
+		    item.begin_s < answer->since_s || point >= answer->points)
+			continue;
+		if (item.kind == HISTORY_ITEM_PERIOD)
+			take_period(asking, &item);
+		else if (item.kind == HISTORY_ITEM_NODE)
+			take_node(asking, &item, (uint32_t)point);
+		else if (asking->question.all_paths || item.path->peer == asking->question.peer) {
+			bins = bins_for(asking, &item, (uint32_t)point);
+			if (bins != NULL)
+				history_bins_merge(bins, &item.bins);
+		}
+	}
+	answer->damaged += !wire_reader_ok(&asking->reader.items);
+}
+
+static int read_tier(struct asking *asking, enum history_tier tier, int64_t from_s, int64_t to_s) {
+	uint64_t damaged = 0;
+	int err;
+
+	asking->from_s = from_s;
+	asking->to_s = to_s;
+	err = history_file_read(
+		asking->disk->file, tier, from_s, to_s, take_block, asking, &damaged
+	);
+	asking->answer->damaged += damaged;
+	return err != 0 ? err : asking->err;
+}
+
+static void fill_points(struct asking *asking) {
+	struct history_answer *answer = asking->answer;
+
+	for (uint32_t n = 0; n < answer->series_count; n++) {
+		for (uint32_t p = 0; p < answer->points; p++) {
+			const struct history_bins *bins = &asking->bins[n][p];
+
+			answer->series[n]->points[p] = (struct history_point){
+				.sent = bins->sent,
+				.lost = bins->lost,
+				.min_ns = bins->min_ns,
+				.median_ns = history_bins_percentile(bins, MEDIAN_PERMILLE),
+				.p99_ns = history_bins_percentile(bins, P99_PERMILLE),
+				.max_ns = bins->max_ns,
+			};
+		}
+	}
+}
+
+// Coarse records come first. Fine ones replace them where both exist, as far as the time that was
+// asked about is short enough.
+static int read_records(struct asking *asking) {
+	const struct history_question *question = &asking->question;
+	struct history_answer *answer = asking->answer;
+	int64_t span_s = question->until_s - question->since_s;
+	int64_t fine_s = history_file_oldest_s(asking->disk->file, HISTORY_FINE);
+	int64_t coarse_s = history_file_oldest_s(asking->disk->file, HISTORY_COARSE);
+	bool is_coarse = span_s > FINE_RANGE_S || (question->since_s < fine_s && coarse_s < fine_s);
+	int64_t unit_s = is_coarse ? HISTORY_COARSE_S : asking->disk->interval_s;
+	int64_t step_s = (span_s + question->points - 1) / question->points;
+	int err = 0;
+
+	answer->oldest_s = fine_s < coarse_s ? fine_s : coarse_s;
+	step_s = (step_s + unit_s - 1) / unit_s * unit_s;
+	answer->step_s = (uint32_t)(step_s > 0 ? step_s : unit_s);
+	answer->since_s = question->since_s - question->since_s % answer->step_s;
+	answer->points = (uint32_t)((question->until_s - answer->since_s) / answer->step_s) + 1;
+	if (answer->points > HISTORY_POINTS_MAX)
+		answer->points = HISTORY_POINTS_MAX;
+	asking->end_s = INT64_MIN;
+	if (is_coarse)
+		err = read_tier(asking, HISTORY_COARSE, answer->since_s, question->until_s);
+	if (err == 0)
+		err = read_tier(
+			asking, HISTORY_FINE,
+			asking->end_s > answer->since_s ? asking->end_s : answer->since_s,
+			question->until_s
+		);
+	if (err == 0)
+		fill_points(asking);
+	return err;
+}
+
+static int call_ask(void *arg) {
+	struct asking *asking = arg;
+	const struct history_question *question = &asking->question;
+	struct history_answer *answer = asking->answer;
+	int64_t ns = (int64_t)RAS_NS_PER_SEC;
+	int err = 0;
+
+	answer->oldest_s = INT64_MAX;
+	answer->has_file = asking->disk->file != NULL;
+	if (answer->has_file)
+		err = read_records(asking);
+	if (err == 0 && question->events > 0)
+		err = state_journal_read(
+			asking->disk->directory, question->events_since_s * ns,
+			question->until_s * ns + ns - 1, question->peer, question->events,
+			&answer->events, &answer->event_count
+		);
+	return err;
+}
+
+struct history_answer *history_answer_free(struct history_answer *answer) {
+	if (answer == NULL)
+		return NULL;
+	for (uint32_t n = 0; n < answer->series_count; n++)
+		free(answer->series[n]);
+	free(answer->events);
+	free(answer);
+	return NULL;
+}
+
+static void drop_asking(void *arg) {
+	struct asking *asking = arg;
+
+	for (uint32_t n = 0; n < HISTORY_SERIES_MAX; n++)
+		free(asking->bins[n]);
+	history_answer_free(asking->answer);
+	disk_put(asking->disk);
+	free(asking);
+}
+
+static void query_unlink(struct history_query *query) {
+	struct history_query **place = &query->history->queries;
+
+	while (*place != query)
+		place = &(*place)->next;
+	*place = query->next;
+	query->history = NULL;
+}
+
+static void on_answered(struct keeper_request *request, void *arg, int result) {
+	struct history_query *query = container_of(request, struct history_query, request);
+	struct asking *asking = arg;
+	struct history_answer *answer = NULL;
+
+	query->history->was_stuck = false;
+	query_unlink(query);
+	if (result == 0) {
+		answer = asking->answer;
+		asking->answer = NULL;
+	}
+	query->ended(query, result, answer);
+}
+
+int history_ask(
+	struct history *history,
+	const struct history_question *question,
+	struct history_query *query
+) {
+	struct asking *asking = calloc(1, sizeof(*asking));
+	struct keeper_call call = {
+		.call = call_ask, .drop = drop_asking, .arg = asking, .limit_ns = READ_LIMIT_NS};
+	int err;
+
+	must(question->points > 0 && question->points <= HISTORY_POINTS_MAX);
+	if (asking == NULL)
+		return -ENOMEM;
+	asking->disk = disk_get(history->disk);
+	asking->answer = calloc(1, sizeof(*asking->answer));
+	asking->question = *question;
+	if (asking->question.until_s < asking->question.since_s)
+		asking->question.until_s = asking->question.since_s;
+	if (asking->answer == NULL) {
+		drop_asking(asking);
+		return -ENOMEM;
+	}
+	query->request = (struct keeper_request){.ended = on_answered};
+	err = keeper_is_stuck(history->keeper)
+		      ? -ETIMEDOUT
+		      : keeper_run(history->keeper, &call, &query->request);
+	if (err != 0) {
+		drop_asking(asking);
+		return err;
+	}
+	query->history = history;
+	query->next = history->queries;
+	history->queries = query;
+	return 0;
+}
+
+void history_cancel(struct history_query *query) {
+	if (query->history == NULL)
+		return;
+	keeper_cancel(&query->request);
+	query_unlink(query);
+}
+
+void history_fail_queries(struct history *history, int err) {
+	while (history->queries != NULL) {
+		struct history_query *query = history->queries;
+
+		keeper_cancel(&query->request);
+		query_unlink(query);
+		query->ended(query, err, NULL);
+	}
+}
