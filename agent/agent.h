@@ -37,6 +37,7 @@ struct comms_share;
 struct discovery;
 struct fabric;
 struct health;
+struct history;
 struct webhook_part;
 struct http;
 struct jobhost;
@@ -108,6 +109,7 @@ struct agent {
 	const struct seal_keys *keys;
 	char *key_path; // path of the key file; NULL: keyless
 	struct overlay *overlay;
+	struct history *history; // NULL without a state directory
 	struct overlay_listener listener;
 	struct peer_table *peers; // RCU table for other threads
 	struct publish *publish;
@@ -267,6 +269,8 @@ void devices_stop(struct agent *agent);
 void devices_add_discovered(struct agent *agent, const struct discovery *discovery);
 
 // fabric.c
+int history_part_start(struct agent *agent);
+void history_part_stop(struct agent *agent);
 int paths_part_start(struct agent *agent);
 void paths_part_stop(struct agent *agent);
 int fabric_part_start(struct agent *agent);

@@ -7,6 +7,7 @@
 #include "agent.h"
 #include "config_schema.h"
 
+#include <control/history.h>
 #include <dataplane/soft.h>
 #include <lib/config.h>
 #include <lib/cpu_set.h>
@@ -84,6 +85,11 @@ void check_contradictions(const struct config *config, struct config_load *load)
 				"has another address family than [overlay] listen; both must be IPv4, or both IPv6"
 			);
 	}
+	if (settings->history.size_bytes > 0 && settings->history.size_bytes < HISTORY_SIZE_MIN)
+		config_reject_key(
+			load, &settings->history.size_bytes,
+			"is too small; give 2MiB or more, or 0 for no file"
+		);
 	check_soft_keys(settings, load);
 	check_user_checks(settings, load);
 	if (has_clients && !sock_addr_is_loopback(&clients))

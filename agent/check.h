@@ -48,6 +48,9 @@ void check_report_unit_denials(
 	const struct agent_settings *settings, const char *path, FILE *stream
 );
 
+// history.c: print for how long the history holds records, by number of paths.
+void check_report_history(const struct agent_settings *settings, FILE *stream);
+
 // check_unit_user.c: print what the user of the unit may not read or run. Root calls it, to check
 // the configuration. `key_is_given` means that each start of the unit gives the key file to the
 // user.

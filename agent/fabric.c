@@ -6,10 +6,12 @@
 #include <control/congestion.h>
 #include <control/fabric.h>
 #include <control/health.h>
+#include <control/history.h>
 #include <lib/log.h>
 #include <lib/must.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -52,6 +54,22 @@ static void on_peer_workers_hung(void *ctx, uint64_t peer, uint32_t hung, uint32
 	const struct agent *agent = ctx;
 
 	health_set_hung_workers(agent->health, peer, hung, workers);
+}
+
+// Count a probe in the history, which starts before the fabric and stops after it.
+static void on_probed(
+	void *ctx,
+	const struct pairing_key *key,
+	const char *device,
+	bool answered,
+	uint64_t latency_ns
+) {
+	const struct agent *agent = ctx;
+	struct history_path_name path = {.peer = key->peer};
+
+	snprintf(path.device, sizeof(path.device), "%s", device);
+	snprintf(path.peer_device, sizeof(path.peer_device), "%s", key->peer_device);
+	history_add_probe(agent->history, &path, answered, latency_ns);
 }
 
 static struct fabric_probe_config probe_config(const struct agent *agent) {
@@ -114,6 +132,8 @@ int fabric_part_start(struct agent *agent) {
 		.schedstats_ctx = agent,
 		.soft_counters = soft_counters,
 		.state = agent->state,
+		.probed = agent->history != NULL ? on_probed : NULL,
+		.probed_ctx = agent,
 	};
 	int err;
 

@@ -119,6 +119,7 @@ int main(int argc, char **argv) {
 			access(options.config_path, F_OK) == 0 ? options.config_path : NULL, stdout
 		);
 		check_report_gpus(config_settings(config), stdout);
+		check_report_history(config_settings(config), stdout);
 	}
 	config_destroy(config);
 	return stdout_check_written(AGENT_EXIT_DONE);

@@ -162,6 +162,7 @@ static int clients_start(struct agent *agent) {
 	config.jobhost = agent->jobhost;
 	config.socket_path = path;
 	config.health = agent->health;
+	config.history = agent->history;
 	config.job_limits.confirm_ns = agent->settings->job.waiting_ns;
 	config.job_limits.stuck_ns = agent->settings->job.stuck_ns;
 	config.job_limits.busy_ns = agent->settings->job.stuck_busy_ns;
@@ -216,6 +217,7 @@ static const struct part parts[] = {
 	{"readers", readers_start, readers_stop},
 	{"netwatch", netwatch_start, netwatch_stop},
 	{"health", health_part_start, health_part_stop},
+	{"history", history_part_start, history_part_stop},
 	{"webhook", webhook_part_start, webhook_part_stop},
 	{"jobs", jobs_part_start, jobs_part_stop},
 	{"clients", clients_start, clients_stop},

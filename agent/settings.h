@@ -65,6 +65,9 @@ struct agent_settings {
 		struct config_list off;
 	} health;
 	struct {
+		uint64_t size_bytes, interval_ns;
+	} history;
+	struct {
 		const char *listen;
 		struct config_list allow;
 	} http;

@@ -113,6 +113,7 @@ extern const struct command drains_command;
 extern const struct command events_command;
 extern const struct command forget_command;
 extern const struct command health_command;
+extern const struct command history_command;
 extern const struct command ifaces_command;
 extern const struct command keygen_command;
 extern const struct command level_command;

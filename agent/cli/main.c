@@ -22,6 +22,7 @@ const struct command *const commands[] = {
 	&path_command,
 	&events_command,
 	&why_command,
+	&history_command,
 	&checks_command,
 	&ping_command,
 	&comms_command,

@@ -8,10 +8,10 @@
 // missing, which a gap in the sequence numbers shows.
 #include "client/answers.h"
 #include "client/event_text.h"
+#include "client/peer_list.h"
 #include "client/server.h"
 
 #include <lib/escape.h>
-#include <lib/moment.h>
 #include <lib/parse.h>
 
 #include <inttypes.h>
@@ -86,18 +86,6 @@ uint64_t event_history_end(const struct ras *ras, uint64_t *ret_oldest) {
 			next = read[count - 1].sequence + 1;
 	} while (count == EVENTS_PER_STEP);
 	return next > 0 ? next : 1;
-}
-
-// Parse a time: a duration before now, or @ and UNIX time. The local time zone is not read, because
-// its file may hang. Returns false for anything else.
-static bool time_parse(struct session *session, const char *text, size_t size, int64_t *ret_ns) {
-	const struct overlay *overlay = session->server->overlay;
-	int64_t now_ns = overlay_realtime_ns(overlay, overlay_now_ns(overlay));
-	uint64_t ago_ns;
-
-	return (text[0] == '@' || parse_duration_ns(text, size, 1, INT64_MAX, NULL, &ago_ns) == 0
-	       ) &&
-	       moment_parse(text, size, now_ns, NULL, ret_ns) == 0;
 }
 
 void answer_events(struct session *session, const char *rest) {

@@ -7,6 +7,8 @@
 
 #include <control/finding.h>
 #include <lib/escape.h>
+#include <lib/moment.h>
+#include <lib/parse.h>
 #include <lib/show.h>
 #include <records/peers.h>
 
@@ -111,6 +113,16 @@ uint64_t time_for_ns(struct session *session, uint64_t since_ns) {
 const char *time_text(struct session *session, uint64_t at_ns, char text[static SHOW_BYTES]) {
 	show_time(overlay_realtime_ns(session->server->overlay, at_ns), text);
 	return text;
+}
+
+bool time_parse(struct session *session, const char *text, size_t size, int64_t *ret_ns) {
+	const struct overlay *overlay = session->server->overlay;
+	int64_t now_ns = overlay_realtime_ns(overlay, overlay_now_ns(overlay));
+	uint64_t ago_ns;
+
+	return (text[0] == '@' || parse_duration_ns(text, size, 1, INT64_MAX, NULL, &ago_ns) == 0
+	       ) &&
+	       moment_parse(text, size, now_ns, NULL, ret_ns) == 0;
 }
 
 // Return a name as a JSON string. A name from another agent, or a text cut within a character, may

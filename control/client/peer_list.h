@@ -37,6 +37,9 @@ uint64_t time_age_ns(struct session *session, uint64_t since_ns);
 uint64_t time_for_ns(struct session *session, uint64_t since_ns);
 // Write and return a time in UTC.
 const char *time_text(struct session *session, uint64_t at_ns, char text[static SHOW_BYTES]);
+// Parse a time: a duration before now, or @ and UNIX time in seconds. The local time zone is not
+// read, because its file may hang. Returns false for anything else.
+bool time_parse(struct session *session, const char *text, size_t size, int64_t *ret_ns);
 json_t *safe_string_json(const char *name);
 // Return the names of the first `max` nodes of a list of `count` ids.
 json_t *node_names_json(const struct ras *ras, const uint64_t *ids, uint32_t count, uint32_t max);

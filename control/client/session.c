@@ -32,6 +32,7 @@ static answer_fn *const answers[VERB_COUNT] = {
 	[VERB_EVENTS] = answer_events,
 	[VERB_COMMS] = answer_comms,
 	[VERB_WHY] = answer_why,
+	[VERB_HISTORY] = answer_history,
 	[VERB_PING] = answer_ping,
 	[VERB_COUNTERS] = answer_counters,
 	[VERB_CHECKS] = answer_checks,

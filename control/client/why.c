@@ -8,6 +8,7 @@
 #include "client/names.h"
 #include "client/peer_list.h"
 #include "client/server.h"
+#include "client/why_at.h"
 #include "client/why_comm.h"
 #include "client/why_evidence.h"
 #include "client/why_pairs.h"
@@ -211,7 +212,7 @@ void answer_why(struct session *session, const char *rest) {
 	struct ras_link_info info;
 	struct why why = {0};
 
-	if (answer_missing(session, rest))
+	if (why_at(session, rest) || answer_missing(session, rest))
 		return;
 	// A word that is no node, but has the form of a job or communicator: ask all nodes.
 	if (command_word(&after, word, sizeof(word)) && *after == '\0' &&

@@ -473,6 +473,12 @@ void probed_path_outcome(struct probed_path *probed_path, const struct watch_out
 	probed_path->lost_last = outcome->result == WATCH_LOST;
 	if (probed_path->memory != NULL)
 		probing->counters.excluded += path_memory_add(probed_path->memory, &probe);
+	if (fabric->config.probed != NULL && !probed_path->visit && !probed_path->self)
+		fabric->config.probed(
+			fabric->config.probed_ctx, &probed_path->key,
+			fabric->nics[probed_path->key.device].config.name, probe.answered,
+			probe.answered && probe.is_read && probe.size == 0 ? probe.latency_ns : 0
+		);
 	if (probed_path->flows != NULL && outcome->generation == probed_path->generation)
 		flows_record(
 			probed_path->flows, probe.answered,

@@ -33,7 +33,7 @@ KEEPERS = ("rdma-", "tocsin-files", "tocsin-netif", "tocsin-sysfs", "tocsin-disk
            "tocsin-programs")
 LOCKED = ("pthread_cond_wait", "write")
 STATE_FILES = {"agent.key", "start", "lock", "journal", "journal.1", "members", "maintenance",
-               "paths", "links"}
+               "history", "paths", "links"}
 
 Step = collections.namedtuple("Step", "thread call ordinal name")
 # What is sent at a step, what is sent some steps later, whether its thread hangs meanwhile, and

@@ -108,7 +108,7 @@ class Agent:
             "overlay.listen": self.address, "overlay.join": self.cluster.join,
             "overlay.key": self.cluster.key or "",
             "client.listen": self.address, "client.socket": self.socket,
-            "http.listen": self.address, "worker.pin": "no",
+            "http.listen": self.address, "worker.pin": "no", "history.size": "2MiB",
         }
         return {**base, **self.cluster.settings, **self.own}
 

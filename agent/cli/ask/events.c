@@ -2,23 +2,20 @@
 // tocsin events: lists past events of the agent. --follow also waits for new ones, across restarts
 // of the agent.
 #include "ask/ask.h"
+#include "ask/when.h"
 #include "show/event_line.h"
 #include "show/paint.h"
 
-#include <lib/clock.h>
-#include <lib/moment.h>
+#include <lib/parse.h>
 #include <records/events.h>
 
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <string.h>
-#include <time.h>
 
 #define FOLLOW_MS 500
-#define NS_PER_S INT64_C(1000000000)
 #define NUMBER_MAX UINT64_C(999999999) // a larger number is a time
-#define WHEN_BYTES 40
 
 enum {
 	OPTION_SINCE,
@@ -138,35 +135,6 @@ static int events_follow(struct follower *follower) {
 	}
 }
 
-// Write a time as the agent reads it. Durations are passed on, since the agent's clock may be
-// another one. Returns false after reporting an error.
-static bool when_translate(const char *option, const char *text, char ret_when[static WHEN_BYTES]) {
-	struct parse_error error;
-	struct timespec now;
-	int64_t when_ns;
-	uint64_t ago_ns;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	if (moment_parse(
-		    text, strlen(text), now.tv_sec * NS_PER_S + now.tv_nsec, &error, &when_ns
-	    ) != 0) {
-		command_error("events", "--%s: %s", option, error.text);
-		return false;
-	}
-	// East of Greenwich, 1970 begins before UNIX time, which the agent reads without a sign.
-	if (when_ns < 0)
-		when_ns = 0;
-	if (strlen(text) < WHEN_BYTES &&
-	    parse_duration_ns(text, strlen(text), 1, INT64_MAX, NULL, &ago_ns) == 0)
-		snprintf(ret_when, WHEN_BYTES, "%s", text);
-	else
-		snprintf(
-			ret_when, WHEN_BYTES, "@%" PRId64 ".%09" PRId64, when_ns / NS_PER_S,
-			when_ns % NS_PER_S
-		);
-	return true;
-}
-
 // Read --since and --until. Returns false after reporting an error.
 static bool options_read(
 	const struct arguments *arguments,
@@ -182,7 +150,7 @@ static bool options_read(
 		command_error("events", "--until and --follow exclude each other");
 		return false;
 	}
-	if (until != NULL && !when_translate("until", until, ret_until))
+	if (until != NULL && !when_translate("events", "until", until, ret_until))
 		return false;
 	if (since == NULL) {
 		// All events that are kept are searched for the end.
@@ -193,7 +161,7 @@ static bool options_read(
 		snprintf(ret_since, WHEN_BYTES, "%" PRIu64, number);
 		return true;
 	}
-	return when_translate("since", since, ret_since);
+	return when_translate("events", "since", since, ret_since);
 }
 
 static int events_run(const struct arguments *arguments) {

@@ -2,6 +2,7 @@
 // tocsin checks, links, path, peers and why: each sends one request to the agent and shows the
 // answer.
 #include "ask/ask.h"
+#include "ask/when.h"
 #include "show/answers.h"
 
 #include <records/checks.h>
@@ -9,6 +10,7 @@
 #include <records/connections.h>
 #include <records/events.h>
 #include <records/gpus.h>
+#include <records/history.h>
 #include <records/links.h>
 #include <records/pairs.h>
 #include <records/path.h>
@@ -210,17 +212,36 @@ static const struct word_spec why_words[] = {
 	 WORD_NAME, false, NULL},
 };
 
+static const struct option_spec why_options[] = {
+	{"at", "TIME",
+	 "what this agent knew of a node then: 02:14,\n"
+	 "2026-11-29T02:14Z, 3h (ago); see tocsin events --help"},
+};
+
 static const char why_details[] =
 	"For a node: its state, since when, who reports the state, what it means, what\n"
 	"happens next, and the node's history as this agent saw it, including what it\n"
 	"saw before its last restart. For a job or a communicator, all nodes are asked:\n"
 	"which ranks wait, in which operation, how long, for which ranks, and what those\n"
 	"ranks do.\n"
+	"\n"
+	"With --at: the state and verdict of the node at that time, the evidence, the\n"
+	"last events before it, and the paths to it in the half hour before. It is\n"
+	"answered from the journal and the history of the agent that is asked; --node\n"
+	"asks another one. --json has node, at, state, since, verdict, verdict_since,\n"
+	"evidence, oldest (the oldest record), events, paths.\n"
 	"\n" ASK_EXIT_STATUS;
 
 static int why_run(const struct arguments *arguments) {
-	char question[128];
+	const char *at = arguments->values[0];
+	char question[128 + WHEN_BYTES], when[WHEN_BYTES];
 
+	if (at != NULL) {
+		if (!when_translate("why", "at", at, when))
+			return EXIT_USAGE;
+		snprintf(question, sizeof(question), "WHY %s %s", arguments->words[0], when);
+		return ask(&why_command, arguments, question, show_why_at, NULL);
+	}
 	snprintf(question, sizeof(question), "WHY %s", arguments->words[0]);
 	return ask(&why_command, arguments, question, show_why, NULL);
 }
@@ -239,12 +260,16 @@ static const struct record *const why_records[] = {
 	&communicator_story_record,
 	&diagnosis_record,
 	&rank_record,
+	&history_path_record,
+	&history_point_record,
 	NULL};
 
 const struct command why_command = {
 	.name = "why",
 	.summary = "Explain the state of one node, job or communicator",
 	.details = why_details,
+	.options = why_options,
+	.option_count = 1,
 	.words = why_words,
 	.word_count = 1,
 	.target = TARGET_READ,

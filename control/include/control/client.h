@@ -23,6 +23,7 @@
 //
 //	PEERS [state]		HEALTH [node|*]		EVENTS [since [until]]		LINKS
 //	COMMS [job]		WHY node|job|comm	PING node		COUNTERS
+//	WHY node @time		HISTORY node [since [until]]
 //	DEVICES			PAIRS			PROBE node [count [bytes [us]]]
 //	CHECKS
 //	NODE node command	forwards one of these or a STATUS to another node
@@ -46,6 +47,7 @@ struct client_server;
 struct fabric;
 struct fabric_calls;
 struct health;
+struct history;
 struct jobhost;
 struct jobhost_counters;
 struct keeper_counters;
@@ -87,6 +89,7 @@ struct client_config {
 	int (*ask_level
 	)(struct jobhost *jobhost, const char *level, uint64_t for_ns, const char *job);
 	struct jobhost *jobhost;
+	struct history *history; // NULL: none; must outlive the server
 };
 
 // Set the defaults: no listener and 64 clients. Idle time is five minutes, drain time ten seconds.

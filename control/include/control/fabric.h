@@ -86,6 +86,15 @@ struct fabric_config {
 	// Reads the processor times of this agent's threads; zeros: no such thread. NULL: unknown.
 	void (*schedstats)(void *ctx, struct schedstat ret_stats[FABRIC_THREADS_MAX]);
 	void *schedstats_ctx;
+	// Gets each probe of a path to a neighbour. latency_ns is 0 unless a read of the smallest
+	// size was answered. NULL: nobody wants them.
+	void (*probed
+	)(void *ctx,
+	  const struct pairing_key *key,
+	  const char *device,
+	  bool answered,
+	  uint64_t latency_ns);
+	void *probed_ctx;
 	// Reads the counters of the software device; NULL: no such device.
 	void (*soft_counters)(struct soft_counters *ret_counters);
 };

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Parts of pages about the past.
+#pragma once
+
+#include "show/page.h"
+
+// Print the paths of an answer, each with a line of signs for the median latency of its periods.
+// `periods` gives the columns; NULL: those of the points themselves.
+void history_print_paths(struct page *page, const json_t *paths, const json_t *periods);
+void history_print_events(struct page *page, const json_t *events);
+
+// A picture of the answer of HISTORY.
+void history_svg(const json_t *answer, FILE *out);

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// HISTORY node [since [until]]: what this agent recorded of a node and of its own paths to that
+// node; for itself, of all its paths. A time is as in EVENTS; the default is the last hour.
+#include "client/answers.h"
+#include "client/history_rows.h"
+#include "client/peer_list.h"
+#include "client/server.h"
+
+#include <lib/escape.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define POINTS 60
+#define EVENTS_SHOWN 200
+#define DEFAULT_S 3600
+#define QUOTED_BYTES 96
+
+struct story {
+	struct past past;
+	uint32_t next; // next path
+	bool begun;
+};
+
+// Write the members before the array of paths, which stays open.
+static void story_begin(struct session *session, const struct story *story) {
+	const struct past *past = &story->past;
+	const struct history_answer *answer = past->answer;
+	char since[SHOW_BYTES], until[SHOW_BYTES], oldest[SHOW_BYTES], self[NAMES_TEXT_BYTES];
+	int64_t end_s = answer->since_s + (int64_t)answer->points * answer->step_s;
+	json_t *object;
+	char *text;
+
+	names_format_id(session_ras(session), ras_self_id(session_ras(session)), self);
+	object = json_pack(
+		"{s:o,s:s,s:b,s:s,s:s,s:I,s:o,s:I,s:b,s:b,s:o,s:o}", "node",
+		safe_string_json(past->name), "observer", self, "known", past->is_known, "since",
+		past_time_text(answer->since_s, since), "until", past_time_text(end_s, until),
+		"step_ns", (json_int_t)answer->step_s * (json_int_t)RAS_NS_PER_SEC, "oldest",
+		answer->oldest_s != INT64_MAX
+			? json_string(past_time_text(answer->oldest_s, oldest))
+			: json_null(),
+		"damaged_blocks", (json_int_t)answer->damaged, "recorded", answer->has_file,
+		"paths_cut", answer->is_cut, "periods", past_periods_json(answer), "events",
+		past_events_json(session, answer)
+	);
+	session_add_schema(object);
+	text = json_dumps(object, JSON_COMPACT | JSON_ENSURE_ASCII);
+	json_decref(object);
+	if (text == NULL) {
+		session->out.failed = true;
+		return;
+	}
+	text_add(&session->out, text, strlen(text) - 1); // without the closing brace
+	text_print(&session->out, ",\"paths\":[");
+	free(text);
+}
+
+static bool story_step(struct session *session) {
+	struct story *story = session->work;
+	const struct history_answer *answer = story->past.answer;
+
+	if (past_has_failed(session, &story->past) || past_is_unknown(session, &story->past))
+		return true;
+	if (!story->begun) {
+		story_begin(session, story);
+		story->begun = true;
+		return false;
+	}
+	if (story->next < answer->series_count) {
+		if (story->next > 0)
+			text_add(&session->out, ",", 1);
+		text_add_json(&session->out, past_path_json(session, answer, story->next++));
+		return false;
+	}
+	text_print(&session->out, "]}\n");
+	return true;
+}
+
+// Parse the next word as a time, if there is one. Returns false after an error message.
+static bool parse_time_word(struct session *session, const char **rest, int64_t *ret_s) {
+	char word[CLIENT_LINE_BYTES_MAX], quoted[QUOTED_BYTES];
+	int64_t ns;
+
+	if (!command_word(rest, word, sizeof(word)))
+		return true;
+	if (!time_parse(session, word, strlen(word), &ns)) {
+		escape_quote(word, strlen(word), quoted, sizeof(quoted));
+		session_fail(session, "%s is no time such as 90s, 10m, 2h or @1795965000", quoted);
+		return false;
+	}
+	*ret_s = ns / (int64_t)RAS_NS_PER_SEC;
+	return true;
+}
+
+void answer_history(struct session *session, const char *rest) {
+	const struct overlay *overlay = session->server->overlay;
+	int64_t now_s =
+		overlay_realtime_ns(overlay, overlay_now_ns(overlay)) / (int64_t)RAS_NS_PER_SEC;
+	struct history_question question = {
+		.since_s = now_s - DEFAULT_S,
+		.until_s = now_s,
+		.points = POINTS,
+		.events = EVENTS_SHOWN,
+	};
+	struct story *story = calloc(1, sizeof(*story));
+
+	if (story == NULL) {
+		session_fail(session, "out of memory");
+		return;
+	}
+	if (!past_parse_node(session, &rest, &story->past) ||
+	    !parse_time_word(session, &rest, &question.since_s) ||
+	    !parse_time_word(session, &rest, &question.until_s)) {
+		free(story);
+		return;
+	}
+	if (*rest != '\0' || question.since_s > question.until_s) {
+		session_fail(
+			session, *rest != '\0' ? "HISTORY takes a node and two times"
+					       : "the first time is after the second"
+		);
+		free(story);
+		return;
+	}
+	question.peer = story->past.id;
+	question.all_paths = story->past.is_self;
+	question.events_since_s = question.since_s;
+	past_ask(session, &story->past, &question, story_step);
+}

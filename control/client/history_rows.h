@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A question about the past of one node, for HISTORY and WHY.
+#pragma once
+
+#include "client/names.h"
+
+#include <control/history.h>
+
+#define HISTORY_NAME_BYTES CLIENT_LINE_BYTES_MAX
+
+struct past {
+	struct history_query query;
+	struct session *session;
+	uint64_t id;
+	char name[NAMES_TEXT_BYTES];
+	bool is_known; // the node is in the table of this agent
+	bool is_self;
+	int64_t since_s, until_s;
+	int err;
+	session_step_fn *step;	       // runs when the answer is there
+	struct history_answer *answer; // NULL until then, and after an error
+};
+
+// Parse the name of a node at the start of *rest. It may have left the table long ago. Returns
+// false after an error message.
+bool past_parse_node(struct session *session, const char **rest, struct past *past);
+// Ask the question. The session owns `past` afterwards, as the first member of its work, and `step`
+// runs when the answer or past->err is there.
+void past_ask(
+	struct session *session,
+	struct past *past,
+	const struct history_question *question,
+	session_step_fn *step
+);
+void past_drop(void *work);
+// Return true after an error message, if the question failed.
+bool past_has_failed(struct session *session, const struct past *past);
+
+// Return true after an error message, if neither the table nor the history knows the node.
+bool past_is_unknown(struct session *session, const struct past *past);
+
+const char *past_time_text(int64_t unix_s, char text[static SHOW_BYTES]);
+json_t *past_periods_json(const struct history_answer *answer);
+json_t *past_events_json(struct session *session, const struct history_answer *answer);
+json_t *
+past_path_json(struct session *session, const struct history_answer *answer, uint32_t place);

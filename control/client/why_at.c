@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// WHY node @time: what this agent knew of a node at a time in the past. State and verdict follow
+// from the events before that time, and from the records of the history if the events are gone.
+#include "client/why_at.h"
+
+#include "client/event_text.h"
+#include "client/history_rows.h"
+#include "client/peer_list.h"
+#include "client/server.h"
+
+#include <verdict/verdict.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define AROUND_S 1800 // records before the time that are shown
+#define POINTS 30
+#define EVENTS_READ HISTORY_EVENTS_MAX
+#define EVENTS_SHOWN 8
+
+// Return the state that an event gives its peer; RAS_UNKNOWN if it gives none.
+static enum ras_state state_after(enum ras_event_kind kind) {
+	switch (kind) {
+	case RAS_EVENT_JOINED:
+	case RAS_EVENT_ALIVE:
+	case RAS_EVENT_REFUTED:
+	case RAS_EVENT_REJOINED:
+		return RAS_ALIVE;
+	case RAS_EVENT_SUSPECT:
+		return RAS_SUSPECT;
+	case RAS_EVENT_UNREACHABLE:
+		return RAS_UNREACHABLE;
+	case RAS_EVENT_DEAD:
+		return RAS_DEAD;
+	case RAS_EVENT_LEFT:
+		return RAS_LEFT;
+	default:
+		return RAS_UNKNOWN;
+	}
+}
+
+struct known {
+	const struct state_event *state, *verdict; // the last ones; NULL: none
+	const struct history_node_point *point;	   // the period of the time; NULL: no record
+};
+
+static struct known known_find(const struct past *past) {
+	const struct history_answer *answer = past->answer;
+	struct known known = {NULL, NULL, NULL};
+	uint32_t point;
+
+	for (uint32_t n = 0; n < answer->event_count; n++) {
+		const struct state_event *event = &answer->events[n];
+
+		if (state_after(event->event.kind) != RAS_UNKNOWN)
+			known.state = event;
+		if (event->event.kind == RAS_EVENT_VERDICT && event->event.value < VERDICT_COUNT)
+			known.verdict = event;
+	}
+	if (answer->step_s > 0 && past->until_s >= answer->since_s) {
+		point = (uint32_t)((past->until_s - answer->since_s) / answer->step_s);
+		if (point < answer->points && answer->node[point].is_covered)
+			known.point = &answer->node[point];
+	}
+	return known;
+}
+
+// Return the state: of an event, else of the record of that time.
+static json_t *state_json(const struct known *known) {
+	if (known->state != NULL)
+		return json_string(ras_state_name(state_after(known->state->event.kind)));
+	if (known->point == NULL)
+		return json_null();
+	return json_string(ras_state_name(
+		known->point->state == RAS_UNKNOWN ? RAS_ALIVE
+		: known->point->state <= RAS_LEFT  ? (enum ras_state)known->point->state
+						   : RAS_UNKNOWN
+	));
+}
+
+static json_t *verdict_json(const struct known *known) {
+	enum verdict verdict = VERDICT_HEALTHY;
+
+	if (known->verdict != NULL)
+		verdict = (enum verdict)known->verdict->event.value;
+	else if (known->point == NULL)
+		return json_null();
+	else if (known->point->state != RAS_UNKNOWN && known->point->verdict < VERDICT_COUNT)
+		verdict = (enum verdict)known->point->verdict;
+	return json_string(verdict_name(verdict));
+}
+
+static json_t *event_time_json(const struct state_event *event) {
+	char when[SHOW_BYTES];
+
+	if (event == NULL)
+		return json_null();
+	show_time(event->realtime_ns, when);
+	return json_string(when);
+}
+
+static bool why_at_step(struct session *session) {
+	const struct past *past = session->work;
+	struct history_answer *answer = past->answer;
+	json_t *paths = json_array();
+	char at[SHOW_BYTES], oldest[SHOW_BYTES];
+	struct known known;
+	uint32_t hidden;
+
+	if (past_has_failed(session, past) || past_is_unknown(session, past)) {
+		json_decref(paths);
+		return true;
+	}
+	known = known_find(past);
+	for (uint32_t n = 0; n < answer->series_count; n++)
+		json_array_append_new(paths, past_path_json(session, answer, n));
+	{
+		json_t *state = state_json(&known), *verdict = verdict_json(&known);
+		json_t *since = event_time_json(known.state);
+		json_t *verdict_since = event_time_json(known.verdict);
+		json_t *evidence =
+			known.verdict != NULL ? safe_string_json(known.verdict->text) : json_null();
+
+		hidden =
+			answer->event_count > EVENTS_SHOWN ? answer->event_count - EVENTS_SHOWN : 0;
+		memmove(answer->events, answer->events + hidden,
+			(answer->event_count - hidden) * sizeof(answer->events[0]));
+		answer->event_count -= hidden;
+		session_json(
+			session,
+			json_pack(
+				"{s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:b,s:o,s:o,s:I}", "node",
+				safe_string_json(past->name), "at",
+				past_time_text(past->until_s, at), "state", state, "since", since,
+				"verdict", verdict, "verdict_since", verdict_since, "evidence",
+				evidence, "oldest",
+				answer->oldest_s != INT64_MAX
+					? json_string(past_time_text(answer->oldest_s, oldest))
+					: json_null(),
+				"recorded", answer->has_file, "events",
+				past_events_json(session, answer), "paths", paths, "step_ns",
+				(json_int_t)answer->step_s * (json_int_t)RAS_NS_PER_SEC
+			)
+		);
+	}
+	return true;
+}
+
+bool why_at(struct session *session, const char *rest) {
+	char word[CLIENT_LINE_BYTES_MAX];
+	const char *after = rest;
+	struct history_question question = {.points = POINTS, .events = EVENTS_READ};
+	struct past *past;
+	int64_t at_ns;
+
+	if (!command_word(&after, word, sizeof(word)) || *after == '\0' ||
+	    !time_parse(session, after, strlen(after), &at_ns))
+		return false;
+	past = calloc(1, sizeof(*past));
+	if (past == NULL) {
+		session_fail(session, "out of memory");
+		return true;
+	}
+	if (!past_parse_node(session, &rest, past)) {
+		free(past);
+		return true;
+	}
+	past->until_s = question.until_s = at_ns / (int64_t)RAS_NS_PER_SEC;
+	question.since_s = question.until_s - AROUND_S;
+	question.peer = past->id;
+	question.all_paths = false;
+	past_ask(session, past, &question, why_at_step);
+	return true;
+}
