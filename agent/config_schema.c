@@ -452,7 +452,8 @@ static const struct config_key keys[] = {
 	{SIZE(history, size), false, 0, 65536 * MIB, NULL, NULL, NULL, "64MiB",
 	 "Size of the file `history` in the state directory, which is reserved at the start. Three "
 	 "eighths hold records of each interval, the rest records of each hour; the oldest ones are "
-	 "overwritten. --check-config prints for how long it lasts. At least 2MiB; 0: no file."},
+	 "overwritten. The file takes half of the free space at most. --check-config prints for "
+	 "how long it lasts. At least 2MiB; 0: no file."},
 	{DURATION(history, interval), false, SECOND, 600 * SECOND, NULL, NULL, NULL, "60s",
 	 "Time between two records of the history, in whole seconds. A shorter one shows more and "
 	 "lasts for a shorter time."},

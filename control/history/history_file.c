@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define FILE_NAME "history"
@@ -158,9 +159,28 @@ static int slots_scan(struct history_file *file, struct history_file_report *rep
 	return 0;
 }
 
-// Give the file its size. Returns 0, with a smaller size if the disk has no room, or -errno.
+// Return the size that a file gets: the wanted one, or what it has and half of the free space. The
+// other half is left to the journal and to other programs.
+static int size_choose(int fd, uint64_t allocated, uint64_t *size_bytes, bool *ret_is_short) {
+	struct statvfs system;
+	uint64_t half;
+
+	if (*size_bytes <= allocated)
+		return 0;
+	if (fstatvfs(fd, &system) != 0)
+		return neg_errno();
+	half = (uint64_t)system.f_bavail * system.f_frsize / 2;
+	if (*size_bytes - allocated > half) {
+		*size_bytes = allocated + half;
+		*ret_is_short = true;
+	}
+	return 0;
+}
+
+// Reserve the space of the file. Returns 0, with a smaller size if the disk has no room, or -errno.
 static int file_allocate(int fd, uint64_t *size_bytes, bool *ret_is_short) {
 	uint64_t smallest = (uint64_t)2 * TIER_BLOCKS_MIN * HISTORY_BLOCK_BYTES;
+	uint64_t allocated;
 	struct stat info;
 	int err;
 
@@ -168,17 +188,23 @@ static int file_allocate(int fd, uint64_t *size_bytes, bool *ret_is_short) {
 		return neg_errno();
 	if (!S_ISREG(info.st_mode))
 		return -EINVAL;
-	if ((uint64_t)info.st_size > *size_bytes && ftruncate(fd, (off_t)*size_bytes) != 0)
+	if ((uint64_t)info.st_size > *size_bytes &&
+	    (ftruncate(fd, (off_t)*size_bytes) != 0 || fstat(fd, &info) != 0))
 		return neg_errno();
+	allocated = (uint64_t)info.st_blocks * 512;
+	err = size_choose(fd, allocated, size_bytes, ret_is_short);
+	*size_bytes -= *size_bytes % HISTORY_BLOCK_BYTES;
+	if (err != 0 || *size_bytes < smallest)
+		return err != 0 ? err : -ENOSPC;
 	while ((err = posix_fallocate(fd, 0, (off_t)*size_bytes)) == EINTR)
 		continue;
 	if (err != ENOSPC && err != EDQUOT && err != EFBIG)
 		return -err;
-	// Use what is there already: a smaller history is better than none.
-	if (fstat(fd, &info) != 0)
+	// Give back what was reserved in vain, and use what the file had.
+	if (ftruncate(fd, info.st_size) != 0)
 		return neg_errno();
 	*ret_is_short = true;
-	*size_bytes = (uint64_t)info.st_blocks * 512 / HISTORY_BLOCK_BYTES * HISTORY_BLOCK_BYTES;
+	*size_bytes = (uint64_t)info.st_size - (uint64_t)info.st_size % HISTORY_BLOCK_BYTES;
 	return *size_bytes < smallest ? -ENOSPC : 0;
 }
 

@@ -19,7 +19,7 @@ struct history_file_report {
 	uint64_t damaged;	// torn, or with flipped bits
 	uint64_t other_version; // written by another version
 	uint64_t foreign;	// written by another node
-	bool is_short;		// the disk had no room for the whole size
+	bool is_short;		// the file would take more than half of the free space
 };
 
 // Return how many blocks of the file a tier has.

@@ -61,7 +61,7 @@ static void log_opened(const struct history *history) {
 			LOG_LEVEL_WARN, "history_is_short",
 			log_str("directory", history->config.directory),
 			log_str("effect",
-				"the disk has no room for [history] size, so less is kept")
+				"the file takes half of the free space at most, so less is kept")
 		);
 }
 

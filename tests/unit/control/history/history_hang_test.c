@@ -17,6 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,6 +29,7 @@ static char directory[PATH_MAX];
 static struct clock fake_clock;
 static struct loop *loop;
 static struct history *history;
+static uint64_t free_bytes;
 static int64_t clock_ahead_ns; // of the system's clock
 
 static struct {
@@ -56,6 +59,12 @@ ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset) {
 		return -1;
 	}
 	return syscall(SYS_pwrite64, fd, bytes, size, offset);
+}
+
+int fstatvfs(int fd, struct statvfs *info) {
+	(void)fd;
+	*info = (struct statvfs){.f_bavail = free_bytes / 512, .f_frsize = 512};
+	return 0;
 }
 
 const struct ras *overlay_ras(const struct overlay *overlay) {
@@ -213,6 +222,7 @@ static int begin(void **state) {
 	log_set_level(LOG_LEVEL_ERROR);
 	disk_set(false, 0);
 	clock_ahead_ns = 0;
+	free_bytes = UINT64_C(1) << 40;
 	clock_init_fake(&fake_clock, SEC);
 	if (mkdtemp(directory) == NULL || loop_create(&fake_clock, &loop) != 0 ||
 	    history_create(loop, &config, &history) != 0)
@@ -316,6 +326,26 @@ static void a_removed_file_is_made_again(void **state) {
 	assert_int_equal(probes_stored(), 2); // the block that was being filled is still whole
 }
 
+static void the_file_takes_half_of_the_free_space_at_most(void **state) {
+	const struct history_config config = {
+		.directory = directory, .size_bytes = HISTORY_SIZE_MIN, .interval_s = 1};
+	char path[PATH_MAX + 16];
+	struct stat info;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/history", directory);
+	history = history_destroy(history);
+	assert_int_equal(unlink(path), 0);
+	free_bytes = HISTORY_SIZE_MIN;
+	assert_int_equal(history_create(loop, &config, &history), 0);
+	probe();
+	assert_int_equal(probes_stored(), 0);
+	assert_int_equal(stat(path, &info), 0);
+	assert_int_equal(info.st_size, HISTORY_SIZE_MIN / 2);
+	period_pass();
+	assert_int_equal(probes_stored(), 1);
+}
+
 static void a_history_is_destroyed_while_its_disk_hangs(void **state) {
 	(void)state;
 	disk_set(true, 0);
@@ -335,6 +365,7 @@ UNIT_GROUP(history_hang) {
 		CASE(at_most_one_block_is_written_in_a_second),
 		CASE(a_clock_that_jumps_back_costs_no_record),
 		CASE(a_removed_file_is_made_again),
+		CASE(the_file_takes_half_of_the_free_space_at_most),
 		CASE(a_history_is_destroyed_while_its_disk_hangs),
 	};
 
