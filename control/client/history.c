@@ -125,6 +125,7 @@ void answer_history(struct session *session, const char *rest) {
 	}
 	question.peer = story->past.id;
 	question.all_paths = story->past.is_self;
-	question.events_since_s = question.since_s;
+	question.events_since_ns = question.since_s * (int64_t)RAS_NS_PER_SEC;
+	question.events_until_ns = (question.until_s + 1) * (int64_t)RAS_NS_PER_SEC - 1;
 	past_ask(session, &story->past, &question, story_step);
 }

@@ -15,7 +15,7 @@ struct past {
 	char name[NAMES_TEXT_BYTES];
 	bool is_known; // the node is in the table of this agent
 	bool is_self;
-	int64_t since_s, until_s;
+	int64_t at_ns; // WHY: UNIX time that is asked about
 	int err;
 	session_step_fn *step;	       // runs when the answer is there
 	struct history_answer *answer; // NULL until then, and after an error

@@ -47,6 +47,7 @@ struct known {
 static struct known known_find(const struct past *past) {
 	const struct history_answer *answer = past->answer;
 	struct known known = {NULL, NULL, NULL};
+	int64_t at_s = past->at_ns / (int64_t)RAS_NS_PER_SEC;
 	uint32_t point;
 
 	for (uint32_t n = 0; n < answer->event_count; n++) {
@@ -57,8 +58,8 @@ static struct known known_find(const struct past *past) {
 		if (event->event.kind == RAS_EVENT_VERDICT && event->event.value < VERDICT_COUNT)
 			known.verdict = event;
 	}
-	if (answer->step_s > 0 && past->until_s >= answer->since_s) {
-		point = (uint32_t)((past->until_s - answer->since_s) / answer->step_s);
+	if (answer->step_s > 0 && at_s >= answer->since_s) {
+		point = (uint32_t)((at_s - answer->since_s) / answer->step_s);
 		if (point < answer->points && answer->node[point].is_covered)
 			known.point = &answer->node[point];
 	}
@@ -112,6 +113,7 @@ static bool why_at_step(struct session *session) {
 		return true;
 	}
 	known = known_find(past);
+	show_time(past->at_ns, at);
 	for (uint32_t n = 0; n < answer->series_count; n++)
 		json_array_append_new(paths, past_path_json(session, answer, n));
 	{
@@ -130,10 +132,9 @@ static bool why_at_step(struct session *session) {
 			session,
 			json_pack(
 				"{s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:b,s:o,s:o,s:I}", "node",
-				safe_string_json(past->name), "at",
-				past_time_text(past->until_s, at), "state", state, "since", since,
-				"verdict", verdict, "verdict_since", verdict_since, "evidence",
-				evidence, "oldest",
+				safe_string_json(past->name), "at", at, "state", state, "since",
+				since, "verdict", verdict, "verdict_since", verdict_since,
+				"evidence", evidence, "oldest",
 				answer->oldest_s != INT64_MAX
 					? json_string(past_time_text(answer->oldest_s, oldest))
 					: json_null(),
@@ -165,7 +166,8 @@ bool why_at(struct session *session, const char *rest) {
 		free(past);
 		return true;
 	}
-	past->until_s = question.until_s = at_ns / (int64_t)RAS_NS_PER_SEC;
+	past->at_ns = question.events_until_ns = at_ns;
+	question.until_s = at_ns / (int64_t)RAS_NS_PER_SEC;
 	question.since_s = question.until_s - AROUND_S;
 	question.peer = past->id;
 	question.all_paths = false;

@@ -186,7 +186,6 @@ static int call_ask(void *arg) {
 	struct asking *asking = arg;
 	const struct history_question *question = &asking->question;
 	struct history_answer *answer = asking->answer;
-	int64_t ns = (int64_t)RAS_NS_PER_SEC;
 	int err = 0;
 
 	answer->oldest_s = INT64_MAX;
@@ -195,8 +194,8 @@ static int call_ask(void *arg) {
 		err = read_records(asking);
 	if (err == 0 && question->events > 0)
 		err = state_journal_read(
-			asking->disk->directory, question->events_since_s * ns,
-			question->until_s * ns + ns - 1, question->peer, question->events,
+			asking->disk->directory, question->events_since_ns,
+			question->events_until_ns, question->peer, question->events,
 			&answer->events, &answer->event_count
 		);
 	return err;

@@ -64,8 +64,8 @@ struct history_question {
 	uint64_t peer;		  // node that is asked about
 	bool all_paths;		  // paths to all peers, instead of those to this peer
 	uint32_t points;	  // 1 to HISTORY_POINTS_MAX, about; the answer has the number
-	int64_t events_since_s;
-	uint32_t events; // at most so many events about the peer, the last before until_s
+	int64_t events_since_ns, events_until_ns;
+	uint32_t events; // at most so many events about the peer, the last ones of that time
 };
 
 // A part of the time that was asked about. All points last equally long.

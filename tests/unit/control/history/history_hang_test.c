@@ -164,6 +164,7 @@ static int ask(struct asker *asker) {
 		.until_s = BEGIN_S + 6000,
 		.points = HISTORY_POINTS_MAX,
 		.peer = 9,
+		.events_until_ns = INT64_MAX,
 		.events = 10,
 	};
 
