@@ -117,16 +117,15 @@ static void take_block(void *ctx, const uint8_t *bytes, size_t used) {
 }
 
 static int read_tier(struct asking *asking, enum history_tier tier, int64_t from_s, int64_t to_s) {
-	uint64_t damaged = 0;
-	int err;
+	int damaged;
 
 	asking->from_s = from_s;
 	asking->to_s = to_s;
-	err = history_file_read(
-		asking->disk->file, tier, from_s, to_s, take_block, asking, &damaged
-	);
-	asking->answer->damaged += damaged;
-	return err != 0 ? err : asking->err;
+	damaged = history_file_read(asking->disk->file, tier, from_s, to_s, take_block, asking);
+	if (damaged < 0)
+		return damaged;
+	asking->answer->damaged += (uint64_t)damaged;
+	return asking->err;
 }
 
 static void fill_points(struct asking *asking) {
@@ -186,6 +185,12 @@ static int call_ask(void *arg) {
 	struct asking *asking = arg;
 	const struct history_question *question = &asking->question;
 	struct history_answer *answer = asking->answer;
+	const struct state_filter filter = {
+		.since_ns = question->events_since_ns,
+		.until_ns = question->events_until_ns,
+		.peer = question->peer,
+		.max = question->events,
+	};
 	int err = 0;
 
 	answer->oldest_s = INT64_MAX;
@@ -194,9 +199,7 @@ static int call_ask(void *arg) {
 		err = read_records(asking);
 	if (err == 0 && question->events > 0)
 		err = state_journal_read(
-			asking->disk->directory, question->events_since_ns,
-			question->events_until_ns, question->peer, question->events,
-			&answer->events, &answer->event_count
+			asking->disk->directory, &filter, &answer->events, &answer->event_count
 		);
 	return err;
 }

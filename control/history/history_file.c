@@ -334,14 +334,13 @@ int history_file_read(
 	int64_t since_s,
 	int64_t until_s,
 	history_take_fn *take,
-	void *ctx,
-	uint64_t *ret_damaged
+	void *ctx
 ) {
 	scoped_mem uint8_t *bytes = malloc(HISTORY_BLOCK_BYTES);
 	struct history_header header;
 	const struct slot **list;
-	uint64_t damaged = 0;
 	uint32_t count;
+	int damaged = 0;
 
 	if (bytes == NULL)
 		return -ENOMEM;
@@ -363,6 +362,5 @@ int history_file_read(
 			damaged++;
 	}
 	free(list);
-	*ret_damaged = damaged;
-	return 0;
+	return damaged;
 }

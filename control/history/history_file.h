@@ -47,7 +47,7 @@ int history_file_write(struct history_file *file, const uint8_t *bytes, size_t s
 int64_t history_file_oldest_s(const struct history_file *file, enum history_tier tier);
 
 // Read the blocks of a tier that overlap a time, in the order in which they were written. `take`
-// gets each sound block. Damaged ones are counted in *ret_damaged. Returns 0 or -ENOMEM.
+// gets each sound block. Returns the number of damaged ones, or -ENOMEM.
 typedef void history_take_fn(void *ctx, const uint8_t *bytes, size_t used);
 int history_file_read(
 	struct history_file *file,
@@ -55,6 +55,5 @@ int history_file_read(
 	int64_t since_s,
 	int64_t until_s,
 	history_take_fn *take,
-	void *ctx,
-	uint64_t *ret_damaged
+	void *ctx
 );

@@ -97,19 +97,21 @@ int state_earlier_read(int directory, struct state_event **ret_events, uint32_t 
 
 int state_journal_read(
 	const char *directory,
-	int64_t since_ns,
-	int64_t until_ns,
-	uint64_t peer,
-	uint32_t max,
+	const struct state_filter *filter,
 	struct state_event **ret_events,
 	uint32_t *ret_count
 ) {
 	scoped_fd int at = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct ring ring = {.max = max, .since_ns = since_ns, .until_ns = until_ns, .peer = peer};
+	struct ring ring = {
+		.max = filter->max,
+		.since_ns = filter->since_ns,
+		.until_ns = filter->until_ns,
+		.peer = filter->peer,
+	};
 
 	if (at < 0)
 		return neg_errno();
-	ring.events = calloc(max, sizeof(*ring.events));
+	ring.events = calloc(filter->max, sizeof(*ring.events));
 	if (ring.events == NULL)
 		return -ENOMEM;
 	ring_read(at, &ring, ret_events, ret_count);

@@ -84,15 +84,19 @@ void state_save_text(struct state *state, enum state_text which, char *text);
 // Return the latest events of earlier runs, oldest first. They do not change.
 uint32_t state_earlier(const struct state *state, const struct state_event **ret_events);
 
-// Read the last events of a time from the journal of a state directory, oldest first: at most
-// `max`, and only those about `peer` unless it is 0. Needs no struct state, so any thread may call
-// this, but it may wait for the disk. Returns 0, -ENOMEM or -errno. The caller frees the events.
+// Selection of events: the last `max` ones of a time.
+struct state_filter {
+	int64_t since_ns, until_ns; // UNIX time
+	uint64_t peer;		    // 0: events about all peers
+	uint32_t max;
+};
+
+// Read events from the journal of a state directory, oldest first. Needs no struct state, so any
+// thread may call this, but it may wait for the disk. Returns 0, -ENOMEM or -errno. The caller
+// frees the events.
 int state_journal_read(
 	const char *directory,
-	int64_t since_ns,
-	int64_t until_ns,
-	uint64_t peer,
-	uint32_t max,
+	const struct state_filter *filter,
 	struct state_event **ret_events,
 	uint32_t *ret_count
 );

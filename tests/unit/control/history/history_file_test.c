@@ -89,13 +89,11 @@ static void count_block(void *ctx, const uint8_t *bytes, size_t used) {
 
 static struct found read_all(struct history_file *file, uint64_t *ret_damaged) {
 	struct found found = {0};
+	int damaged =
+		history_file_read(file, HISTORY_FINE, INT64_MIN, INT64_MAX, count_block, &found);
 
-	assert_int_equal(
-		history_file_read(
-			file, HISTORY_FINE, INT64_MIN, INT64_MAX, count_block, &found, ret_damaged
-		),
-		0
-	);
+	assert_true(damaged >= 0);
+	*ret_damaged = (uint64_t)damaged;
 	return found;
 }
 
