@@ -53,7 +53,7 @@ enum channel_kind {
 	CHANNEL_CHALLENGE,
 	CHANNEL_PROOF,
 	CHANNEL_PROVEN,
-	// Messages of a mesh again: earlier numbers stay, so that other releases are refused clearly.
+	// More messages of a mesh. Numbers stay the same, so other releases are refused clearly.
 	CHANNEL_MESH_READY,
 	CHANNEL_MESH_GO,
 	CHANNEL_KIND_COUNT,
