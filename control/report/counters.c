@@ -222,6 +222,7 @@ static const struct spec specs[] = {
 	      "time for which this agent was paused"),
 	RAS(keys_refused, "records that give a living member another key"),
 	RAS(departures_forged, "news that a member left, not signed by its key"),
+	RAS(names_held, "new names that had to wait for a proof"),
 	RAS(memory_failures, "allocations that failed"),
 	FIELD(SOURCE_RAS, struct ras_counters, news_hops_max, COUNTER_GAUGE,
 	      "largest number of hops of an update that arrived here"),

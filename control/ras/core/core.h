@@ -25,6 +25,7 @@
 #include "live/turns.h"
 #include "member/departure.h"
 #include "member/foreign.h"
+#include "member/hearsay.h"
 #include "member/join.h"
 #include "member/key.h"
 #include "member/news.h"
@@ -99,6 +100,7 @@ struct ras {
 	struct key_checks key_checks;
 	struct news news;
 	struct foreign foreign;
+	struct hearsay hearsay;
 	struct sync sync;
 	struct join join;
 	struct remembered remembered;

@@ -40,6 +40,7 @@ static const struct ras_part parts[] = {
 	{.tick = join_tick, .fini = join_fini},
 	{.tick = search_tick},
 	{.tick = key_checks_tick},
+	{.init = hearsay_init, .tick = hearsay_tick, .fini = hearsay_fini},
 	{.fini = flood_fini},
 	{
 		.init = relay_create,
@@ -122,7 +123,7 @@ int parts_frame_received(struct ras *ras, struct link *link, const uint8_t *fram
 			link_beat_heard(ras, link, &beat);
 		return err;
 	case MESSAGE_UPDATE:
-		return news_update_received(ras, link, &reader);
+		return news_update_received(ras, link, hearsay_source_of(link->current), &reader);
 	case MESSAGE_DIGESTS:
 		return sync_digests_received(ras, link, &reader);
 	case MESSAGE_BRIEF:

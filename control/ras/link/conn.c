@@ -135,8 +135,7 @@ struct conn *conn_open(struct ras *ras, const struct sock_addr *address, struct 
 	return conn;
 }
 
-struct conn *conn_open_identity_query(struct ras *ras, uint32_t slot) {
-	const struct ras_record *record = ras_entry(ras, slot)->record;
+struct conn *conn_open_identity_query(struct ras *ras, const struct ras_record *record) {
 	struct conn *conn = conn_create_outgoing(ras, &record->address);
 
 	if (conn == NULL)

@@ -62,8 +62,8 @@ struct conn *conn_find(const struct ras *ras, uint32_t handle);
 // Connect for a link, or to join if `link` is NULL. Returns NULL without memory, or if conns_max
 // are open.
 struct conn *conn_open(struct ras *ras, const struct sock_addr *address, struct link *link);
-// Connect to query the identity of the agent at a peer's address.
-struct conn *conn_open_identity_query(struct ras *ras, uint32_t slot);
+// Connect to query the identity of the agent at the address of a record.
+struct conn *conn_open_identity_query(struct ras *ras, const struct ras_record *record);
 // Close a connection without a notification of its user.
 void conn_close(struct ras *ras, struct conn *conn, enum ras_close how);
 // Close a connection and notify its join, identity query or link of the cause.

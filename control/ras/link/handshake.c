@@ -165,6 +165,8 @@ static struct admission peer_admit(
 
 		key_change_refuse(ras, slot, &news, sock_addr_digest(&host));
 		admission.cause = RAS_CAUSE_CONFLICT;
+	} else if (hearsay_handshake_waits(ras, conn, &news)) {
+		admission.cause = RAS_CAUSE_OWN_FAULT;
 	} else {
 		if (slot != RAS_NO_SLOT) {
 			admission.held_state = (uint8_t

@@ -26,8 +26,16 @@ static uint64_t host_id_at(const struct ras *ras, uint32_t slot) {
 	return ras_entry(ras, slot)->record->host_id;
 }
 
+// Return true if two agents name one host, or have one IP address: a member may name any host.
+static bool share_host(const struct ras *ras, uint32_t one, uint32_t other) {
+	const struct sock_addr first = sock_addr_ip_only(&ras_entry(ras, one)->record->address);
+	const struct sock_addr second = sock_addr_ip_only(&ras_entry(ras, other)->record->address);
+
+	return host_id_at(ras, one) == host_id_at(ras, other) || sock_addr_equal(&first, &second);
+}
+
 static bool is_on_own_host(const struct ras *ras, uint32_t slot) {
-	return host_id_at(ras, slot) == host_id_at(ras, ras->self_slot);
+	return share_host(ras, slot, ras->self_slot);
 }
 
 // Return true if an agent outside the host can look, because this agent hears it. Agents only known
@@ -95,8 +103,7 @@ uint32_t witnesses_reported(const struct ras *ras, const struct peer_news *news)
 		return news->observer_count;
 	second = peers_find(&ras->peers, news->observers[1]);
 	// The host of a stranger is unknown.
-	if (first == RAS_NO_SLOT || second == RAS_NO_SLOT ||
-	    host_id_at(ras, first) != host_id_at(ras, second) ||
+	if (first == RAS_NO_SLOT || second == RAS_NO_SLOT || !share_host(ras, first, second) ||
 	    !other_host_can_look(ras, subject, host_id_at(ras, first)))
 		return news->observer_count;
 	return 1;

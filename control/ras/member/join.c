@@ -431,6 +431,7 @@ void join_ack_received(struct ras *ras, struct conn *conn, const struct message_
 		join_conn_close(ras, conn);
 	} else {
 		join->source = conn;
+		join->is_believed = peers_member_count(&ras->peers) < HEARSAY_VIEW_MIN;
 		join->start = ack->your_start;
 		join->uncounted = (ack->flags & MESSAGE_ACK_NO_VOTE) != 0;
 	}
@@ -447,7 +448,9 @@ int join_frame_received(struct ras *ras, struct conn *conn, const void *frame, s
 	type = wire_get_u8(&reader);
 	conn_set_deadline(ras, conn, ras->profile->init_ns);
 	if (type == MESSAGE_UPDATE)
-		return news_update_received(ras, NULL, &reader);
+		return news_update_received(
+			ras, NULL, ras->join.is_believed ? 0 : hearsay_source_of(conn), &reader
+		);
 	if (type != MESSAGE_BEAT)
 		return -EPROTO;
 	// A BEAT marks the end of the table.

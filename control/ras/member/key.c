@@ -90,7 +90,9 @@ static bool check_advance(struct ras *ras, struct key_check *check) {
 		return true; // the new key was proven
 	if (check->ask_ns <= ras->observed_ns) {
 		check->ask_ns = RAS_NEVER;
-		(void)conn_open_identity_query(ras, slot); // without a free connection: next time
+		(void)conn_open_identity_query(
+			ras, ras_entry(ras, slot)->record
+		); // without a free connection: next time
 	}
 	if (check->end_ns > ras->observed_ns)
 		return false;

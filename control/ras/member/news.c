@@ -195,7 +195,11 @@ struct pulls {
 
 // Apply one item of an UPDATE. Returns 0, or a negative error if the item is malformed.
 static int update_item_apply(
-	struct ras *ras, struct link *link, struct message_news *item, struct pulls *pulls
+	struct ras *ras,
+	struct link *link,
+	uint64_t source,
+	struct message_news *item,
+	struct pulls *pulls
 ) {
 	struct ras_record *record = NULL;
 	int err;
@@ -207,6 +211,8 @@ static int update_item_apply(
 		refutation_send(ras, &item->news, link);
 		return 0;
 	}
+	if (hearsay_item_is_excess(ras, item, source))
+		return 0;
 	if (item->record != NULL) {
 		err = ras_record_intern(ras->interner, item->record, item->record_size, &record);
 		if (err == -ENOMEM)
@@ -223,20 +229,25 @@ static int update_item_apply(
 		// signature ends the link.
 		return link != NULL && link->peer == item->news.id ? -EBADMSG : 0;
 	}
-	if (!membership_apply_reported(ras, &item->news, link) && pulls->count < PULLS_MAX)
+	if (link != NULL && link->peer == item->news.id)
+		source = 0; // the neighbour itself
+	if (!hearsay_update_waits(ras, &item->news, source) &&
+	    !membership_apply_reported(ras, &item->news, link) && pulls->count < PULLS_MAX)
 		pulls->ids[pulls->count++] = item->news.id;
 	ras_record_put(ras->interner, record);
 	return 0;
 }
 
-int news_update_received(struct ras *ras, struct link *link, struct wire_reader *reader) {
+int news_update_received(
+	struct ras *ras, struct link *link, uint64_t source, struct wire_reader *reader
+) {
 	struct pulls pulls;
 	struct message_news decoded;
 	int err;
 
 	pulls.count = 0; // the ids are left uninitialised: the array is large
 	while ((err = message_news_decode(reader, &decoded)) == 0) {
-		err = update_item_apply(ras, link, &decoded, &pulls);
+		err = update_item_apply(ras, link, source, &decoded, &pulls);
 		if (err != 0)
 			return err;
 		if (decoded.foreign)

@@ -38,6 +38,9 @@ void news_send_self_to(struct ras *ras, struct link *link);
 
 // Begin an UPDATE in the scratch buffer.
 void news_frame_begin(struct ras *ras, struct wire_writer *writer);
-// Process a received UPDATE. `link` is NULL for the table of a seed. Returns 0, or a negative error
-// if the message is malformed; the items before the fault have been applied.
-int news_update_received(struct ras *ras, struct link *link, struct wire_reader *reader);
+// Process a received UPDATE. `link` is NULL for the table of a seed. `source` is that of the
+// connection (hearsay.h), or 0 if new names need no proof. Returns 0, or a negative error if the
+// message is malformed; the items before the fault have been applied.
+int news_update_received(
+	struct ras *ras, struct link *link, uint64_t source, struct wire_reader *reader
+);

@@ -122,7 +122,7 @@ int ras_who(struct ras *ras, uint64_t now_ns, uint64_t peer, uint32_t *ret_conn)
 	else if (ras->leaving)
 		err = -EAGAIN;
 	else
-		conn = conn_open_identity_query(ras, slot);
+		conn = conn_open_identity_query(ras, ras_entry(ras, slot)->record);
 	if (err == 0 && conn == NULL)
 		err = -EMFILE;
 	if (err == 0)
@@ -170,6 +170,7 @@ void who_answer_received(struct ras *ras, struct conn *conn, const struct messag
 	uint64_t sought = conn->who;
 
 	conn->who = 0;
+	hearsay_answer_received(ras, conn, ack);
 	if (found == 0) {
 		who_result_report(ras, conn, RAS_CAUSE_PROTOCOL, 0);
 	} else if (found == sought) {

@@ -376,6 +376,7 @@ struct ras_counters {
 	uint64_t own_pauses, own_paused_ns;
 	uint64_t keys_refused;	    // records of living members with another key
 	uint64_t departures_forged; // news that a peer left, not signed by its key
+	uint64_t names_held;	    // new names that had to wait for a proof
 	uint64_t memory_failures;
 	uint64_t news_hops_max; // counted up to 255; a ring without long links may need more
 };

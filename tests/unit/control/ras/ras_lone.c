@@ -401,10 +401,16 @@ void lone_beat(struct lone *lone, uint32_t conn, uint32_t sequence, uint32_t use
 void lone_news(struct lone *lone, uint32_t conn, const struct peer_news *news) {
 	uint8_t bytes[4096];
 	struct wire_writer writer;
+	uint32_t waits;
 
 	wire_writer_init(&writer, bytes, sizeof(bytes));
 	wire_put_u8(&writer, MESSAGE_UPDATE);
 	message_news_encode(news, &writer);
+	lone_frame(lone, conn, bytes, wire_writer_used(&writer));
+	waits = peers_find(&lone->ras->hearsay.names, news->id);
+	if (waits == RAS_NO_SLOT)
+		return;
+	peers_entry(&lone->ras->hearsay.names, waits)->observers[0] = 1;
 	lone_frame(lone, conn, bytes, wire_writer_used(&writer));
 }
 

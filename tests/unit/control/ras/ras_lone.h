@@ -89,6 +89,7 @@ uint32_t lone_answer(struct lone *lone, uint32_t peer);
 uint32_t lone_link(struct lone *lone, uint32_t peer);
 void lone_frame(struct lone *lone, uint32_t conn, const void *bytes, size_t size);
 void lone_beat(struct lone *lone, uint32_t conn, uint32_t sequence, uint32_t uses);
+// Report news on the connection. If the name has to wait, a second source reports it as well.
 void lone_news(struct lone *lone, uint32_t conn, const struct peer_news *news);
 // Return the signature of the peer under its departure; valid until the next call for this peer.
 const uint8_t *lone_departure(const struct lone *lone, uint32_t peer, uint64_t incarnation);

@@ -38,7 +38,8 @@ static void tables_that_differ_in_anything_become_equal(void **state) {
 	uint64_t digest;
 
 	(void)state;
-	diverge(world, 2, &news); // known to node 2 only
+	diverge(world, 2, &news); // a new name needs reports of two members
+	diverge(world, 3, &news);
 	peers_news_fill(&world->nodes[5].ras->peers, 0, &news);
 	news.maint = 3;
 	diverge(world, 5, &news); // a maintenance switch that only node 5 knows
@@ -94,6 +95,7 @@ static void tables_that_go_on_changing_are_compared_as_well(void **state) {
 
 	(void)state;
 	diverge(world, 2, &news);
+	diverge(world, 3, &news);
 	for (uint32_t n = 0; n < 60; n++) {
 		assert_int_equal(
 			ras_set_maintenance(
