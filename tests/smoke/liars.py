@@ -59,7 +59,7 @@ LIES = {
     "maint": Lie("the victim is in maintenance"),
     "death": Lie("two members saw the victim die", dies=True),
     "members": Lie("20,000 members without an address", freezes=True),
-    "addresses": Lie("2,000 members where nobody listens", freezes=True, holds=False),
+    "addresses": Lie("40,000 members where nobody listens", freezes=True),
     "left": Lie("the victim has left; then its name with another key"),
 }
 
@@ -278,6 +278,10 @@ class Telling:
                   not (event["node"] == self.victim.name and "CheckHot" in event["text"])]
         blamed += [row for agent in self.play.honest for row in agent.ask("HEALTH")["findings"]
                    if row["node"] in honest and row["advice"] in ("drain", "drain-later")]
+        invented = {row["node"] for agent in self.play.honest
+                    for row in agent.ask("PEERS")["peers"] if row["node"].startswith("ghost")}
+        if invented:
+            self.faults.append(f"invented nodes are members: {sorted(invented)[:3]}")
         told = len(GONE_LINE.findall(self.out.read_text()))
         if dead and not self.admits("dies"):
             self.faults.append(f"held for dead: {sorted(dead)}")

@@ -9,8 +9,8 @@
 #define DEATHS_MAX 2	   // after more than three the victim counts as flapping
 #define NAMELESS_MAX 20000 // members without a record
 #define NAMELESS_AT_ONCE 500
-#define INVENTED_MAX 2000 // members with a record and an address
-#define INVENTED_AT_ONCE 20
+#define INVENTED_MAX 40000 // members with a record and an address
+#define INVENTED_AT_ONCE 200
 #define INVENTED_PORT 28030
 
 // Make a record with the key of this agent, for a name and an address of the liar's choice.
