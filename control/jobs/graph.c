@@ -311,8 +311,8 @@ uint32_t graph_find_cycle(
 		if (graph->next[at] == JOBS_NOBODY || ++length > CYCLE_MAX)
 			return 0;
 		if (count < JOBS_CHAIN_MAX)
-			chain[count++] = (struct jobs_wait_for
-			){at, graph->look->comms[at].ranks[graph->rank[at]].rank.rank};
+			chain[count++] =
+				(struct jobs_wait_for){at, graph->rank[at], graph->surveys[at].seq};
 		at = graph->next[at];
 	} while (at != comm);
 	return count;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define NODE_BYTES 80
+#define CHAIN_DETAILED_MAX 3 // communicators of a cycle whose operations and processes are named
 #define NS_PER_MS UINT64_C(1000000)
 
 struct sentence {
@@ -39,8 +40,7 @@ static const struct ras_merged_rank *merged_rank(const struct sentence *sentence
 	return &sentence->comm->ranks[place];
 }
 
-static void append_rank(struct sentence *sentence, uint32_t place) {
-	const struct ras_merged_rank *rank = merged_rank(sentence, place);
+static void append_rank(struct sentence *sentence, const struct ras_merged_rank *rank) {
 	char node[NODE_BYTES];
 
 	sentence->words->node_name(sentence->words->ctx, rank->node, node, sizeof(node));
@@ -70,18 +70,22 @@ append_signature(struct sentence *sentence, const struct ras_comm_signature *sig
 }
 
 // "operation 51 (AllReduce of 1024 float32)"
-static void append_operation(struct sentence *sentence) {
-	uint64_t seq = sentence->finding->seq;
+static void
+append_operation_of(struct sentence *sentence, const struct ras_merged_comm *comm, uint64_t seq) {
 	const struct ras_comm_signature *signature = NULL;
 
-	for (uint32_t n = 0; signature == NULL && n < sentence->comm->rank_count; n++)
-		signature = ras_comm_signature_of(sentence->comm, merged_rank(sentence, n), seq);
+	for (uint32_t n = 0; signature == NULL && n < comm->rank_count; n++)
+		signature = ras_comm_signature_of(comm, &comm->ranks[n], seq);
 	append_format(sentence, "operation %llu", (unsigned long long)seq);
 	if (signature == NULL)
 		return;
 	append_format(sentence, " (");
 	append_signature(sentence, signature);
 	append_format(sentence, ")");
+}
+
+static void append_operation(struct sentence *sentence) {
+	append_operation_of(sentence, sentence->comm, sentence->finding->seq);
 }
 
 static uint32_t count_named(const struct jobs_finding *finding) {
@@ -99,7 +103,7 @@ static void append_late_ranks(struct sentence *sentence) {
 	uint32_t named = count_named(finding);
 
 	if (finding->late_count == 1) {
-		append_rank(sentence, finding->late[0]);
+		append_rank(sentence, merged_rank(sentence, finding->late[0]));
 		return;
 	}
 	append_format(sentence, "ranks");
@@ -174,7 +178,7 @@ append_dead_group(struct sentence *sentence, const uint32_t *late, uint32_t name
 	if (first > 0)
 		append_format(sentence, "; ");
 	if (count == 1)
-		append_rank(sentence, late[first]);
+		append_rank(sentence, merged_rank(sentence, late[first]));
 	else
 		append_format(sentence, "ranks %u", rank->rank);
 	for (uint32_t n = first + 1; n < named; n++)
@@ -331,7 +335,7 @@ static void describe_none_started(struct sentence *sentence) {
 	append_duration(sentence, finding->waited_ms);
 	append_format(sentence, "; ");
 	if (finding->late_count > 0) {
-		append_rank(sentence, finding->late[0]);
+		append_rank(sentence, merged_rank(sentence, finding->late[0]));
 		append_format(
 			sentence, " has finished the fewest earlier operations: %llu %s unfinished",
 			(unsigned long long)finding->open_count,
@@ -397,7 +401,7 @@ static void describe_mismatch(struct sentence *sentence) {
 			sentence, ras_comm_signature_of(sentence->comm, most, mismatch->seq)
 		);
 		append_format(sentence, ", which ");
-		append_rank(sentence, mismatch->other);
+		append_rank(sentence, other);
 		append_format(
 			sentence, " has run fewer times, in %llu operations in all",
 			(unsigned long long)other->rank.launched
@@ -405,7 +409,7 @@ static void describe_mismatch(struct sentence *sentence) {
 		return;
 	}
 	append_format(sentence, "operation %llu differs: ", (unsigned long long)mismatch->seq);
-	append_rank(sentence, mismatch->other);
+	append_rank(sentence, other);
 	if (mismatch->other_count > 1)
 		append_format(sentence, " and %u more", mismatch->other_count - 1);
 	append_format(sentence, mismatch->other_count > 1 ? " run " : " runs ");
@@ -414,18 +418,32 @@ static void describe_mismatch(struct sentence *sentence) {
 	append_signature(sentence, ras_comm_signature_of(sentence->comm, most, mismatch->seq));
 }
 
+// Append a communicator and the rank that it waits for. Ranks have other numbers in other
+// communicators, so a short chain also names the process, and the operation. The sentence of a long
+// chain would be cut.
+static void append_wait_for(struct sentence *sentence, const struct jobs_wait_for *wait) {
+	const struct ras_merged_comm *comm = &sentence->look->comms[wait->comm];
+	const struct ras_merged_rank *rank = &comm->ranks[wait->place];
+	bool is_short = sentence->finding->chain_count <= CHAIN_DETAILED_MAX;
+
+	if (is_short && wait->seq != 0) {
+		append_operation_of(sentence, comm, wait->seq);
+		append_format(sentence, " of ");
+	}
+	append_format(sentence, "communicator %016llx for ", (unsigned long long)comm->id.hash);
+	if (is_short)
+		append_rank(sentence, rank);
+	else
+		append_format(sentence, "rank %u", rank->rank.rank);
+}
+
 static void describe_ordering(struct sentence *sentence) {
 	const struct jobs_finding *finding = sentence->finding;
 
 	append_format(sentence, "ranks wait for each other: ");
 	for (uint32_t n = 0; n < finding->chain_count; n++) {
-		const struct jobs_wait_for *wait = &finding->chain[n];
-
-		append_format(
-			sentence, "%s communicator %016llx for rank %u",
-			n > 0 ? ", which waits in" : "in",
-			(unsigned long long)sentence->look->comms[wait->comm].id.hash, wait->rank
-		);
+		append_format(sentence, n > 0 ? ", which waits in " : "in ");
+		append_wait_for(sentence, &finding->chain[n]);
 	}
 	append_format(
 		sentence,
@@ -441,7 +459,7 @@ static void describe_calls(struct sentence *sentence) {
 	for (uint32_t n = 0; n < finding->late_count && n < JOBS_NAMED_MAX; n++) {
 		jobs_describe_doing(&merged_rank(sentence, finding->late[n])->rank.doing, doing);
 		append_format(sentence, n > 0 ? ", " : "");
-		append_rank(sentence, finding->late[n]);
+		append_rank(sentence, merged_rank(sentence, finding->late[n]));
 		append_format(sentence, " %s", doing + strlen("it "));
 	}
 	append_format(sentence, finding->late_count > JOBS_NAMED_MAX ? ", ... for " : ", for ");
@@ -453,7 +471,7 @@ static void describe_straggler(struct sentence *sentence) {
 	char late[SHOW_BYTES];
 
 	show_duration(straggler->late_us * 1000, late);
-	append_rank(sentence, straggler->place);
+	append_rank(sentence, merged_rank(sentence, straggler->place));
 	append_format(
 		sentence,
 		straggler->seen_by_median ? " waited least in %u of %u samples"

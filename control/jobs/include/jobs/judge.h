@@ -78,8 +78,9 @@ struct jobs_pair {
 
 // A communicator in a chain of waits, and the rank that it waits for.
 struct jobs_wait_for {
-	uint32_t comm; // index in the snapshot
-	uint32_t rank; // rank that has not arrived there
+	uint32_t comm;	// index in the snapshot
+	uint32_t place; // index of the rank that has not arrived there
+	uint64_t seq;	// operation that the others wait in; 0: unknown
 };
 
 struct jobs_mismatch {

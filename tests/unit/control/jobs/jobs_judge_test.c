@@ -225,6 +225,8 @@ static void two_that_compute_with_an_operation_open_are_no_deadlock(void **state
 }
 
 static void two_whose_calls_block_are_a_deadlock(void **state) {
+	char text[JOBS_SENTENCE_BYTES];
+	struct jobs_view view;
 	struct hand hand;
 
 	(void)state;
@@ -238,8 +240,18 @@ static void two_whose_calls_block_are_a_deadlock(void **state) {
 		assert_int_equal(hand.findings[n].grade, JOBS_STUCK);
 		assert_int_equal(hand.findings[n].chain_count, 2);
 		assert_int_equal(hand.findings[n].chain[0].comm, n);
-		assert_int_equal(hand.findings[n].chain[0].rank, 1 - n);
+		assert_int_equal(hand.findings[n].chain[0].place, 1 - n);
 	}
+	// Rank 1 of one communicator may be another process than rank 1 of the other one.
+	view.look = hand.look;
+	view.findings = hand.findings;
+	jobs_view_say(&view, 0, text);
+	assert_string_equal(
+		text,
+		"ranks wait for each other: in operation 6 of communicator 0000000000000001 for "
+		"rank 1 (pid 11 on n1, GPU 0), which waits in operation 6 of communicator "
+		"0000000000000002 for rank 0 (pid 10 on n0, GPU 0), which waits in the first"
+	);
 }
 
 static void a_rank_that_sleeps_waits_whatever_it_does(void **state) {
@@ -736,7 +748,8 @@ static void the_longest_cycle_is_told_to_its_end(void **state) {
 	hand.findings[0] =
 		(struct jobs_finding){.cause = JOBS_CAUSE_ORDERING, .chain_count = JOBS_CHAIN_MAX};
 	for (uint32_t n = 0; n < JOBS_CHAIN_MAX; n++)
-		hand.findings[0].chain[n] = (struct jobs_wait_for){.rank = UINT32_MAX};
+		hand.findings[0].chain[n] = (struct jobs_wait_for){.seq = UINT64_MAX};
+	hand.ranks[0][0].rank.rank = UINT32_MAX;
 	view.look = hand.look;
 	view.findings = hand.findings;
 	jobs_view_say(&view, 0, text);
