@@ -391,6 +391,7 @@ static void describe_mismatch(struct sentence *sentence) {
 	const struct jobs_mismatch *mismatch = &sentence->finding->mismatch;
 	const struct ras_merged_rank *most = merged_rank(sentence, mismatch->most);
 	const struct ras_merged_rank *other = merged_rank(sentence, mismatch->other);
+	uint32_t differing = mismatch->other_count - mismatch->alike_count;
 
 	if (mismatch->by_counts) {
 		append_format(
@@ -410,12 +411,17 @@ static void describe_mismatch(struct sentence *sentence) {
 	}
 	append_format(sentence, "operation %llu differs: ", (unsigned long long)mismatch->seq);
 	append_rank(sentence, other);
-	if (mismatch->other_count > 1)
-		append_format(sentence, " and %u more", mismatch->other_count - 1);
-	append_format(sentence, mismatch->other_count > 1 ? " run " : " runs ");
+	if (mismatch->alike_count > 1)
+		append_format(sentence, " and %u more", mismatch->alike_count - 1);
+	append_format(sentence, mismatch->alike_count > 1 ? " run " : " runs ");
 	append_signature(sentence, ras_comm_signature_of(sentence->comm, other, mismatch->seq));
 	append_format(sentence, ", rank %u ", most->rank.rank);
 	append_signature(sentence, ras_comm_signature_of(sentence->comm, most, mismatch->seq));
+	if (differing > 0)
+		append_format(
+			sentence, ", and %u more differ%s from both", differing,
+			differing == 1 ? "s" : ""
+		);
 }
 
 // Append a communicator and the rank that it waits for. Ranks have other numbers in other

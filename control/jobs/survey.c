@@ -241,6 +241,7 @@ static void count_deviating_ranks(
 		for (uint32_t at = 0; at < count; at++) {
 			const struct ras_comm_signature *signature =
 				ras_comm_signature_of(comm, &comm->ranks[n], first + at);
+			const struct ras_comm_signature *other;
 
 			if (signature == NULL || votes[at].choice == NULL ||
 			    rank_ended_earlier(survey, &comm->ranks[n].rank) ||
@@ -248,6 +249,10 @@ static void count_deviating_ranks(
 				continue;
 			if (found[at].other_count++ == 0)
 				found[at].other = n;
+			other = ras_comm_signature_of(
+				comm, &comm->ranks[found[at].other], first + at
+			);
+			found[at].alike_count += signature_equals(signature, other);
 		}
 }
 

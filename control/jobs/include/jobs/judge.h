@@ -88,6 +88,7 @@ struct jobs_mismatch {
 	// indices of one rank that runs the most common operation, and of one that runs another
 	uint32_t most, other;
 	uint32_t other_count; // ranks that run another operation than most
+	uint32_t alike_count; // ranks that run the operation of `other`; 0: proven by counts
 	// proven by counts: `other` no longer reports the operation, and `seq` may be too large
 	bool by_counts;
 };

@@ -174,6 +174,21 @@ static void a_mismatch_that_ranks_passed_stays_the_cause_of_a_stall(void **state
 	assert_int_equal(bed.finding.cause, JOBS_CAUSE_MISSING_ENTER);
 }
 
+// Regression: "rank 0 and 1 more run Broadcast with root 1", where one of them had another root.
+static void ranks_with_different_roots_are_not_counted_together(void **state) {
+	struct bed bed;
+
+	(void)state;
+	bed_init(&bed);
+	bed.ranks[0].rank.recent.index[4] = 1;
+	bed.ranks[1].rank.recent.index[4] = 2;
+	assert_string_equal(
+		bed_judge(&bed),
+		"operation 5 differs: rank 0 (pid 10 on n0) runs Broadcast of 512 bytes with root "
+		"1, rank 2 AllReduce of 64 float32, and 1 more differs from both"
+	);
+}
+
 static void calls_without_data_have_the_names_of_mpi(void **state) {
 	struct bed bed;
 
@@ -240,6 +255,7 @@ UNIT_GROUP(jobs_sentence) {
 		cmocka_unit_test(the_rank_that_aborted_all_is_named_first_with_its_code),
 		cmocka_unit_test(a_rank_far_ahead_still_proves_a_mismatch),
 		cmocka_unit_test(a_mismatch_that_ranks_passed_stays_the_cause_of_a_stall),
+		cmocka_unit_test(ranks_with_different_roots_are_not_counted_together),
 		cmocka_unit_test(calls_without_data_have_the_names_of_mpi),
 		cmocka_unit_test(a_root_that_completed_a_broadcast_and_left_has_completed_it),
 		cmocka_unit_test(absent_ranks_are_named_by_number),
