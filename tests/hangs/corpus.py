@@ -5,6 +5,7 @@ catalogue.txt lists the programs. Play starts them; Verdict compares what the ag
 catalogue. Everything runs inside namespaces made by in_namespaces(), and ends with them.
 """
 
+import importlib.util
 import json
 import os
 import pathlib
@@ -120,9 +121,7 @@ def missing_software(program):
         mpi = launch.OPEN_MPI if program.layer == "openmpi" else launch.MPICH
         return None if mpi.is_here() else program.layer
     if program.layer == "gloo":
-        found = subprocess.run([sys.executable, "-c", "import torch"], capture_output=True,
-                               check=False)
-        return None if found.returncode == 0 else "python3-torch"
+        return None if importlib.util.find_spec("torch") else "python3-torch"
     return None
 
 
@@ -301,7 +300,8 @@ class Run:
             return self.has_ended() or time.time() - self.began > HEALTHY_SECONDS_MAX
         if self.named is not None:
             return age > (self.named_s or 0) + STAY_SECONDS
-        return age > GIVE_UP_SECONDS or time.time() - self.began > GIVE_UP_SECONDS * 3
+        limit = self.play.give_up_seconds
+        return age > limit or time.time() - self.began > limit * 3
 
     def finish(self):
         """End the processes, and return the result as a row."""
@@ -353,8 +353,9 @@ def end_all(processes):
 class Play:
     """Two agents, and the programs that run under them."""
 
-    def __init__(self, build, seconds=30):
+    def __init__(self, build, seconds=30, give_up_seconds=GIVE_UP_SECONDS):
         self.build, self.seconds = pathlib.Path(build).resolve(), seconds
+        self.give_up_seconds = give_up_seconds
         self.directory = pathlib.Path(SCRATCH) / "corpus"
         self.directory.mkdir()
         (self.directory / "agents").mkdir()

@@ -53,7 +53,7 @@ def main():
     programs = [program for program in programs if not lacking[program.name]]
     rows = []
     if not asked.json:
-        print(HEAD)
+        print(HEAD, flush=True)
     with corpus.Play(asked.build) as play:
         for row in play.play(programs, at_once[0]):
             rows.append(row)
