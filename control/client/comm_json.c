@@ -79,7 +79,10 @@ json_t *comm_json_rank(const struct comm_look *look, uint32_t place, uint32_t ra
 		.still_ns = merged->rank.idle_ms * RAS_NS_PER_MS,
 		.worked_ns = merged->rank.worked_ms * RAS_NS_PER_MS,
 		.told = knows_json(merged->rank.knows),
-		.doing = merged->rank.doing.activity != JOBS_DOES_UNKNOWN ? doing : NULL,
+		.doing = merged->rank.doing.activity != JOBS_DOES_UNKNOWN ||
+					 merged->rank.doing.busy_s != 0
+				 ? doing
+				 : NULL,
 		.unread = unread_json(merged->rank.doing.unread),
 		.cuda_dev = device_json(merged->rank.cuda_device),
 		.nvml_dev = device_json(merged->rank.nvml_device),

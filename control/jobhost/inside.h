@@ -204,7 +204,9 @@ struct host_process {
 	struct host_connection *connection; // NULL: detached
 	struct host_rank *ranks;
 	uint32_t rank_count;
-	uint64_t wanted;	       // the level word that its page holds
+	uint64_t wanted;	// the level word that its page holds
+	uint64_t busy_until_ns; // as its page says
+	char busy_why[RAS_COMM_WHY_BYTES];
 	bool page_is_unwritable;       // its page cannot be written
 	uint64_t cpu_ns[WORK_SAMPLES]; // ring of samples of its total processor time
 	uint32_t looks;

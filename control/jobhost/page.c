@@ -59,6 +59,12 @@ int page_copy(struct jobhost *host, int fd, uint32_t *ret_slots) {
 			fd, host->signatures, slots_now * sizeof(page->launched[0]),
 			offsetof(struct job_page, launched)
 		);
+	if (err == 0)
+		err = read_page_part(
+			fd, (uint8_t *)page + offsetof(struct job_page, head.busy_until_ns),
+			sizeof(page->head) - offsetof(struct job_head, busy_until_ns),
+			offsetof(struct job_page, head.busy_until_ns)
+		);
 	if (err != 0)
 		return err;
 	// Rows taken into use after the first two reads have no started and completed counts yet.

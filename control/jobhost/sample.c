@@ -13,9 +13,10 @@
 static_assert((int)JOB_CALL_FINALIZE == JOBS_CALL_FIRST, "both number the calls of MPI alike");
 static_assert((int)JOB_CALL_SEND == JOBS_CALL_SEND, "both number the calls of MPI alike");
 static_assert(
-	(int)JOB_CALL_WAITSOME == JOBS_CALL_FIRST + JOBS_CALLS - 1,
+	(int)JOB_CALL_WAITALL_RECEIVE == JOBS_CALL_FIRST + JOBS_CALLS - 1,
 	"jobs_call_name() names each call"
 );
+static_assert((int)JOB_CALL_WAIT_SEND == JOBS_CALL_WAIT_SEND, "both number the calls of MPI alike");
 
 static uint64_t load_copy(const _Atomic uint64_t *value) {
 	// plain memory: our own copy of the page
@@ -148,6 +149,8 @@ static void sample_marks(const struct job_marks *marks, struct jobs_rank_report 
 		report->call = load_copy(&marks->call);
 	// A posted operation proves neither that data moves nor that its caller waits.
 	if ((flags & JOB_MARK_POSTED) != 0) {
+		report->unwaited = (uint32_t)(load_copy(&marks->posted) >> 2);
+		report->oldest_is_unwaited = (load_copy(&marks->posted) & 2) != 0;
 		report->blocks = false;
 		report->knows &= (uint8_t)~JOBS_KNOWS_STARTED;
 	}
@@ -168,6 +171,8 @@ static bool sample_counts(struct host_rank *rank, uint32_t slots) {
 	report->signature_count = 0;
 	report->init_state = report->async_error = 0;
 	report->call = 0;
+	report->unwaited = 0;
+	report->oldest_is_unwaited = false;
 	report->finalized = report->destroyed = report->aborted = report->aborted_all = false;
 	report->blocks = (rank->told.flags & TOCSIN_COMM_BLOCKS) != 0;
 	report->knows = (uint8_t
@@ -317,6 +322,36 @@ static struct ras_comm_call current_call(const struct host_rank *rank) {
 	};
 }
 
+static_assert(
+	JOB_BUSY_WORDS * sizeof(uint64_t) == RAS_COMM_WHY_BYTES, "a row holds the whole reason"
+);
+
+static void sample_busy(struct host_process *process) {
+	const struct job_head *head = &process->host->page->head;
+
+	process->busy_until_ns = load_copy(&head->busy_until_ns);
+	for (uint32_t n = 0; n < JOB_BUSY_WORDS; n++) {
+		uint64_t word = load_copy(&head->busy_why[n]);
+
+		memcpy(process->busy_why + n * sizeof(word), &word, sizeof(word));
+	}
+	process->busy_why[sizeof(process->busy_why) - 1] = '\0';
+}
+
+// A process may have opened several jobs, such as that of the bridge of MPI and one of its own. The
+// report of one concerns all.
+static void report_busy(struct host_process *process) {
+	struct host_process *latest = process, *at = NULL;
+
+	while ((at = process_find(process->host, process->pid, at)) != NULL)
+		if (at->exited_ns == 0 && at->busy_until_ns > latest->busy_until_ns)
+			latest = at;
+	for (struct host_rank *rank = process->ranks; rank != NULL; rank = rank->next) {
+		rank->report.busy_until_ns = latest->busy_until_ns;
+		memcpy(rank->report.busy_why, latest->busy_why, sizeof(rank->report.busy_why));
+	}
+}
+
 static void report_life(struct host_process *process) {
 	struct ras_comm_doing doing = {0};
 	bool is_frozen = process->life != NULL && life_is_frozen(process->life);
@@ -384,4 +419,6 @@ void sample_process_page(struct host_process *process, uint64_t now_ns, bool is_
 	else
 		look_at_life(process, now_ns);
 	report_life(process);
+	sample_busy(process);
+	report_busy(process);
 }

@@ -23,9 +23,13 @@ static enum direction direction_of(const struct ras_comm_call *call) {
 	case JOBS_CALL_SEND:
 	case JOBS_CALL_SSEND:
 	case JOBS_CALL_RSEND:
+	case JOBS_CALL_WAIT_SEND:
+	case JOBS_CALL_WAITALL_SEND:
 		return TO_PEER;
 	case JOBS_CALL_RECV:
 	case JOBS_CALL_PROBE:
+	case JOBS_CALL_WAIT_RECEIVE:
+	case JOBS_CALL_WAITALL_RECEIVE:
 		return FROM_PEER;
 	default:
 		return NO_DIRECTION; // both, several peers, or none: a buffered send

@@ -34,17 +34,19 @@ static void append_unread_sources(uint32_t unread, char *text, uint32_t used) {
 static void
 describe_call(const struct ras_comm_call *call, char ret_text[static JOBS_DOING_BYTES]) {
 	const char *name = jobs_call_name(call->number);
-	bool sends = call->number >= JOBS_CALL_SEND && call->number <= JOBS_CALL_RSEND;
+	bool waits_for_peer = call->number >= JOBS_CALL_WAIT_SEND;
+	bool sends = (call->number >= JOBS_CALL_SEND && call->number <= JOBS_CALL_RSEND) ||
+		     call->number == JOBS_CALL_WAIT_SEND || call->number == JOBS_CALL_WAITALL_SEND;
 	bool sends_too =
 		call->number == JOBS_CALL_SENDRECV || call->number == JOBS_CALL_SENDRECV_REPLACE;
 	int used = snprintf(
 		ret_text, JOBS_DOING_BYTES, "it is in %s", name != NULL ? name : "a call of MPI"
 	);
 
-	if (call->number > JOBS_CALL_PROBE)
-		return; // a Wait call names no peer
+	if (name == NULL || (call->number > JOBS_CALL_PROBE && !waits_for_peer))
+		return; // a call that waits for several requests names no peer
 	// At the border of a domain MPI_Sendrecv receives from no rank, and waits to send.
-	if (call->peer < 0 && !sends_too)
+	if (call->peer < 0 && !sends && !sends_too)
 		used += snprintf(
 			ret_text + used, JOBS_DOING_BYTES - (size_t)used, " from any rank"
 		);
@@ -71,6 +73,14 @@ void jobs_describe_doing(
 
 	show_duration(doing->span_ms * NS_PER_MS, span);
 	ret_text[0] = '\0';
+	if (doing->busy_s != 0) {
+		show_duration(doing->busy_s * 1000 * NS_PER_MS, span);
+		snprintf(
+			ret_text, JOBS_DOING_BYTES, "it is busy on purpose for at most %s%s%s",
+			span, doing->busy_why[0] != '\0' ? ": " : "", doing->busy_why
+		);
+		return;
+	}
 	if (doing->call.number != 0) {
 		describe_call(&doing->call, ret_text);
 		return;

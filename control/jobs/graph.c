@@ -148,6 +148,9 @@ static bool rank_waits_in_comm(
 ) {
 	bool has_device = rank->cuda_device >= 0 || rank->nvml_device >= 0;
 
+	// A call of MPI moves all posted operations on, whichever communicator it waits in.
+	if (from->late == SURVEY_NOT_WAITING)
+		return false;
 	if (from->late == SURVEY_NOT_STARTED)
 		return survey_rank_waits(there, rank);
 	if (!survey_rank_is_inside(there, rank))

@@ -180,6 +180,7 @@ list_late_ranks(const struct judge *judge, uint32_t comm, struct jobs_finding *f
 			&judge->graph, comm, &merged->ranks[finding->late[0]]
 		);
 	finding->serves = finding->late_count == 1 && finding->left == 0 &&
+			  survey->late != SURVEY_NOT_WAITING &&
 			  rank_is_idle_root(judge, comm, &merged->ranks[finding->late[0]]);
 }
 
@@ -283,8 +284,9 @@ find_stall_cause(const struct judge *judge, uint32_t comm, struct jobs_finding *
 			return;
 		}
 		finding->via = judge->graph.next[comm];
-		finding->cause = survey->late == SURVEY_NOT_LAUNCHED ? JOBS_CAUSE_MISSING_ENTER
-								     : JOBS_CAUSE_DEVICE_BEHIND;
+		finding->cause = survey->late == SURVEY_NOT_LAUNCHED  ? JOBS_CAUSE_MISSING_ENTER
+				 : survey->late == SURVEY_NOT_WAITING ? JOBS_CAUSE_MISSING_WAIT
+								      : JOBS_CAUSE_DEVICE_BEHIND;
 	} else if (survey->stopped > 0) {
 		list_stopped_ranks(judge, comm, finding);
 	} else {
@@ -307,8 +309,13 @@ find_stall_cause(const struct judge *judge, uint32_t comm, struct jobs_finding *
 // Return how long no rank may move before the communicator counts as stuck.
 static uint64_t
 stuck_delay_ms(const struct judge *judge, uint32_t comm, const struct jobs_finding *finding) {
-	if (judge->surveys[comm].traced > 0)
-		return UINT64_MAX; // a debugger holds a process
+	const struct survey *survey = &judge->surveys[comm];
+	bool is_proven_for_ever =
+		finding->cause == JOBS_CAUSE_DEAD_MEMBER || finding->cause == JOBS_CAUSE_MISMATCH;
+
+	// A debugger holds a process, or a process says that it is busy on purpose.
+	if (survey->traced > 0 || (survey->busy > 0 && !is_proven_for_ever))
+		return UINT64_MAX;
 	switch (finding->cause) {
 	case JOBS_CAUSE_DEAD_MEMBER:
 	case JOBS_CAUSE_STOPPED_MEMBER:
@@ -320,6 +327,8 @@ stuck_delay_ms(const struct judge *judge, uint32_t comm, const struct jobs_findi
 		if (finding->left > 0 || finding->halted || finding->blocked)
 			return judge->confirm_ms;
 		return finding->serves ? UINT64_MAX : judge->busy_ms;
+	case JOBS_CAUSE_MISSING_WAIT:
+		return finding->halted ? judge->confirm_ms : judge->busy_ms;
 	case JOBS_CAUSE_TRANSPORT:
 		return pair_stops_operations(finding->pair) ? judge->confirm_ms : judge->stuck_ms;
 	case JOBS_CAUSE_UNKNOWN:
@@ -352,6 +361,7 @@ static void judge_comm(const struct judge *judge, uint32_t comm, struct jobs_fin
 		.waited_ms = survey->alive > 0 ? survey->idle_ms : 0,
 		.waiting = survey->waiting,
 		.completed = survey->completed,
+		.posted = survey->posted,
 		.alive = survey->alive,
 		.absent = merged->size - merged->rank_count + survey->earlier,
 		.via = JOBS_NOBODY,

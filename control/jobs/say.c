@@ -261,8 +261,8 @@ static void append_process_state(struct sentence *sentence) {
 	    rank->process_state == JOBS_PROCESS_TRACED)
 		doing[0] = '\0';
 	// A rank that waits in a call polls, so its processor time says nothing.
-	if (doing[0] != '\0' &&
-	    (rank->doing.call.number != 0 || (rank->worked_ms < WORK_MS_MIN && !finding->serves))) {
+	if (doing[0] != '\0' && (rank->doing.call.number != 0 || rank->doing.busy_s != 0 ||
+				 (rank->worked_ms < WORK_MS_MIN && !finding->serves))) {
 		append_format(sentence, "; %s", doing);
 		append_device_wait(sentence);
 		return;
@@ -324,6 +324,23 @@ static void describe_late(struct sentence *sentence, const char *what) {
 			sentence, "; a late rank itself waits in communicator %016llx",
 			(unsigned long long)sentence->look->comms[finding->via].id.hash
 		);
+}
+
+static void describe_not_waiting(struct sentence *sentence) {
+	const struct jobs_finding *finding = sentence->finding;
+
+	append_late_ranks(sentence);
+	append_format(sentence, " %s posted ", finding->late_count == 1 ? "has" : "have");
+	append_operation(sentence);
+	append_format(
+		sentence, " and %s not wait for it, in which ",
+		finding->late_count == 1 ? "does" : "do"
+	);
+	append_wait_time(sentence);
+	if (finding->late_count == 1)
+		append_process_state(sentence);
+	else
+		append_first_doing(sentence);
 }
 
 static void describe_none_started(struct sentence *sentence) {
@@ -553,11 +570,19 @@ static void describe_no_cause(struct sentence *sentence) {
 	case JOBS_QUIET:
 		append_format(sentence, "no rank has made progress for ");
 		append_duration(sentence, finding->waited_ms);
-		append_format(
-			sentence, (finding->knows & RAS_RANK_KNOWS_COMPLETED) != 0
-					  ? ", and no operation is open"
-					  : "; the ranks do not report whether an operation is open"
-		);
+		if (finding->posted > 0)
+			append_format(
+				sentence,
+				"; %u rank%s posted operations, and no rank waits for one",
+				finding->posted, finding->posted == 1 ? " has" : "s have"
+			);
+		else
+			append_format(
+				sentence,
+				(finding->knows & RAS_RANK_KNOWS_COMPLETED) != 0
+					? ", and no operation is open"
+					: "; the ranks do not report whether an operation is open"
+			);
 		break;
 	case JOBS_WAITING:
 	case JOBS_STUCK:
@@ -616,6 +641,9 @@ void jobs_describe_finding(
 		break;
 	case JOBS_CAUSE_SYMMETRIC:
 		describe_transport(&sentence, "none has completed it");
+		break;
+	case JOBS_CAUSE_MISSING_WAIT:
+		describe_not_waiting(&sentence);
 		break;
 	case JOBS_CAUSE_CALLS:
 		describe_calls(&sentence);

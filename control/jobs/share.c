@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define NS_PER_MS UINT64_C(1000000)
+#define NS_PER_S (1000 * NS_PER_MS)
 #define CALL_AGE_MAX_NS (3000 * NS_PER_MS) // ranks are sampled once a second
 
 static int compare_u64(uint64_t a, uint64_t b) {
@@ -99,15 +100,16 @@ static void copy_waits(const struct jobs_rank_report *report, struct ras_comm_ra
 		rank->waits[n] = codes[count - 1 - n];
 }
 
-// A process chooses its name, of any bytes.
-static void make_printable(char name[static RAS_COMM_NAME_BYTES]) {
-	name[RAS_COMM_NAME_BYTES - 1] = '\0';
+// A process chooses its name and its reason, of any bytes.
+static void make_printable(char *name, size_t size) {
+	name[size - 1] = '\0';
 	for (char *at = name; *at != '\0'; at++)
 		*at = *at >= ' ' && *at <= '~' ? *at : '?';
 }
 
 static void make_rank(const struct jobs_rank_report *report, struct ras_comm_rank *ret_rank) {
 	static const enum jobs_kind pair_kinds[] = {JOBS_SEND, JOBS_RECEIVE, JOBS_ONE_SIDED};
+	uint64_t now_ns = report->shown_ns != 0 ? report->shown_ns : report->sampled_ns;
 	uint32_t flags =
 		(report->finalized ? RAS_RANK_FINALIZE : 0) |
 		(report->destroyed ? RAS_RANK_DESTROY : 0) |
@@ -133,19 +135,27 @@ static void make_rank(const struct jobs_rank_report *report, struct ras_comm_ran
 		.cuda_device = report->cuda_device < -1 ? -1 : report->cuda_device,
 		.nvml_device = report->nvml_device < -1 ? -1 : report->nvml_device,
 		.doing = report->doing,
+		.unwaited = report->unwaited,
+		.oldest_is_unwaited = report->oldest_is_unwaited,
 	};
 
-	make_printable(rank.doing.name);
 	rank.completed = min_u64(report->completed, rank.started);
 	// 0 means unknown, so a rank that has just registered has 1.
-	rank.since_ms = ms_between(
-		report->since_ns, report->shown_ns != 0 ? report->shown_ns : report->sampled_ns
-	);
+	rank.since_ms = ms_between(report->since_ns, now_ns);
 	rank.since_ms += rank.since_ms == 0;
+	make_printable(rank.doing.name, sizeof(rank.doing.name));
 	// After a pause of the agent the sample is old, and the rank may have left the call.
 	if (report->shown_ns > report->sampled_ns &&
 	    report->shown_ns - report->sampled_ns > CALL_AGE_MAX_NS)
 		rank.doing.call = (struct ras_comm_call){0};
+	if (report->busy_until_ns > now_ns) {
+		rank.doing.busy_s =
+			(uint32_t
+			)min_u64((report->busy_until_ns - now_ns) / NS_PER_S, UINT32_MAX - 1) +
+			1;
+		memcpy(rank.doing.busy_why, report->busy_why, sizeof(rank.doing.busy_why));
+	}
+	make_printable(rank.doing.busy_why, sizeof(rank.doing.busy_why));
 	rank.left = report->left;
 	if (report->exited_ns != 0)
 		rank.exited_ms = ms_between(report->exited_ns, report->sampled_ns);

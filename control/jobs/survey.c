@@ -69,6 +69,16 @@ static void find_oldest_registration(struct survey *survey, const struct ras_mer
 	}
 }
 
+// A posted operation holds nobody while its rank does not wait for it.
+static bool rank_only_posted(const struct ras_comm_rank *rank) {
+	return rank->oldest_is_unwaited && rank_knows(rank, RAS_RANK_KNOWS_COMPLETED) &&
+	       rank->completed < rank->launched;
+}
+
+static bool rank_only_posted_seq(const struct survey *survey, const struct ras_comm_rank *rank) {
+	return rank_only_posted(rank) && rank->completed + 1 == survey->seq;
+}
+
 static void count_rank(struct survey *survey, const struct ras_comm_rank *rank) {
 	survey->earlier += rank_ended_earlier(survey, rank);
 	if (survey_rank_is_dead(survey, rank)) {
@@ -88,17 +98,27 @@ static void count_rank(struct survey *survey, const struct ras_comm_rank *rank) 
 		survey->launched_min = rank->launched;
 	if (rank->launched > survey->launched_max)
 		survey->launched_max = rank->launched;
+	survey->posted += rank_only_posted(rank);
+	survey->busy += rank->doing.busy_s != 0;
 	if (rank_knows(rank, RAS_RANK_KNOWS_COMPLETED) && rank->completed < rank->launched &&
-	    (survey->seq == 0 || rank->completed < survey->seq))
+	    !rank_only_posted(rank) && (survey->seq == 0 || rank->completed < survey->seq))
 		survey->seq = rank->completed + 1;
 	survey->stopped += survey_process_is_halted(rank->process_state);
 	survey->traced += rank->process_state == JOBS_PROCESS_TRACED;
 }
 
-static void
-count_rank_at_seq(struct survey *survey, const struct ras_comm_rank *rank, uint32_t *behind) {
+static void count_rank_at_seq(
+	struct survey *survey,
+	const struct ras_comm_rank *rank,
+	uint32_t *behind,
+	uint32_t *unwaited
+) {
 	if (rank->launched < survey->seq) {
 		survey->late_count++;
+		return;
+	}
+	if (rank_only_posted_seq(survey, rank)) {
+		++*unwaited;
 		return;
 	}
 	survey->waiting++;
@@ -133,7 +153,7 @@ void survey_comm(
 		.knows_all = UINT8_MAX,
 		.oldest_ms = UINT32_MAX,
 	};
-	uint32_t behind = 0;
+	uint32_t behind = 0, unwaited = 0;
 
 	find_oldest_registration(&survey, comm);
 	for (uint32_t n = 0; n < comm->rank_count; n++)
@@ -150,13 +170,16 @@ void survey_comm(
 		const struct ras_comm_rank *rank = &comm->ranks[n].rank;
 
 		if (survey_rank_is_active(rank))
-			count_rank_at_seq(&survey, rank, &behind);
+			count_rank_at_seq(&survey, rank, &behind, &unwaited);
 		else if (rank_has_left(&survey, rank))
 			count_left_rank_at_seq(&survey, rank);
 	}
 	survey.late_count += survey.left;
 	if (survey.late_count > 0) {
 		survey.late = SURVEY_NOT_LAUNCHED;
+	} else if (unwaited > 0) {
+		survey.late = SURVEY_NOT_WAITING;
+		survey.late_count = unwaited;
 	} else if (behind > 0 && survey.any_started) {
 		survey.late = SURVEY_NOT_STARTED;
 		survey.late_count = behind;
@@ -178,6 +201,8 @@ bool survey_rank_is_late(const struct survey *survey, const struct ras_comm_rank
 		return rank->launched < survey->seq;
 	case SURVEY_NOT_STARTED:
 		return rank_knows(rank, RAS_RANK_KNOWS_STARTED) && rank->started < survey->seq;
+	case SURVEY_NOT_WAITING:
+		return rank->launched >= survey->seq && rank_only_posted_seq(survey, rank);
 	case SURVEY_NOBODY_LATE:
 		break;
 	}

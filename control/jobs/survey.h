@@ -20,6 +20,7 @@ enum survey_late {
 	SURVEY_NOBODY_LATE,
 	SURVEY_NOT_LAUNCHED,
 	SURVEY_NOT_STARTED,
+	SURVEY_NOT_WAITING, // they have posted the operation, and do not wait for it
 };
 
 struct survey {
@@ -33,6 +34,8 @@ struct survey {
 	uint32_t late_count;	     // includes the ranks that left
 	// ranks that finalized or were destroyed before they launched the operation
 	uint32_t left;
+	uint32_t posted;    // live ranks whose oldest open operation is posted and not waited for
+	uint32_t busy;	    // live ranks that are busy on purpose
 	uint32_t completed; // ranks that completed the operation, also those that left since
 	enum survey_late late;
 	uint8_t knows_all, knows_any;

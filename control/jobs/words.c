@@ -50,6 +50,10 @@ const char *jobs_call_name(uint32_t call) {
 		"MPI_Waitall",
 		"MPI_Waitany",
 		"MPI_Waitsome",
+		"MPI_Wait for a send",
+		"MPI_Wait for a receive",
+		"MPI_Waitall for a send",
+		"MPI_Waitall for a receive",
 	};
 
 	static_assert(COUNT_OF(names) == JOBS_CALLS, "each call has a name");
@@ -105,6 +109,7 @@ const char *jobs_cause_name(enum jobs_cause cause) {
 		[JOBS_CAUSE_STRAGGLER] = "straggler",
 		[JOBS_CAUSE_UNKNOWN] = "unknown",
 		[JOBS_CAUSE_CALLS] = "call-deadlock",
+		[JOBS_CAUSE_MISSING_WAIT] = "missing-wait",
 	};
 
 	return name_at(names, COUNT_OF(names), cause);

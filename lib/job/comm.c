@@ -168,14 +168,16 @@ static int set_mark(struct job_marks *marks, enum tocsin_mark mark, uint64_t val
 		atomic_fetch_or_explicit(&marks->flags, flags[mark], memory_order_release);
 		return 0;
 	case TOCSIN_MARK_POSTED:
-		if (value != 0)
+		// The flag is for agents that do not know the value.
+		if (value != 0 && atomic_load_explicit(&marks->posted, memory_order_relaxed) == 0)
 			atomic_fetch_or_explicit(
 				&marks->flags, JOB_MARK_POSTED, memory_order_release
 			);
-		else
+		else if (value == 0)
 			atomic_fetch_and_explicit(
 				&marks->flags, ~JOB_MARK_POSTED, memory_order_release
 			);
+		atomic_store_explicit(&marks->posted, value, memory_order_release);
 		return 0;
 	case TOCSIN_MARK_CALL:
 		atomic_store_explicit(&marks->call, value, memory_order_release);

@@ -290,6 +290,25 @@ enum tocsin_level tocsin_job_level(const struct tocsin_job *job) {
 	return level < TOCSIN_LEVEL_COUNT ? (enum tocsin_level)level : TOCSIN_LEVEL_DEFAULT;
 }
 
+int tocsin_job_busy(struct tocsin_job *job, uint64_t until_ns, const char *why) {
+	struct job_head *head = &job->page->head;
+	uint64_t words[JOB_BUSY_WORDS] = {0};
+	size_t length = why != NULL ? strlen(why) : 0;
+
+	if (length >= sizeof(words))
+		return -EINVAL;
+	if (length > 0)
+		memcpy(words, why, length);
+	pthread_mutex_lock(&job->mutex);
+	// Release: a reader that sees a time sees its reason, or a later one.
+	atomic_store_explicit(&head->busy_until_ns, 0, memory_order_release);
+	for (uint32_t n = 0; n < JOB_BUSY_WORDS; n++)
+		atomic_store_explicit(&head->busy_why[n], words[n], memory_order_release);
+	atomic_store_explicit(&head->busy_until_ns, until_ns, memory_order_release);
+	pthread_mutex_unlock(&job->mutex);
+	return 0;
+}
+
 enum tocsin_job_state tocsin_job_state(struct tocsin_job *job, char *text, size_t size) {
 	enum tocsin_job_state state = TOCSIN_JOB_ALONE;
 

@@ -151,6 +151,8 @@ void page_release_slots(struct tocsin_job *job, uint64_t number) {
 		atomic_store_explicit(&marks->started_from, 0, memory_order_release);
 		atomic_store_explicit(&marks->completed_from, 0, memory_order_release);
 		atomic_store_explicit(&marks->abort_value, 0, memory_order_release);
+		atomic_store_explicit(&marks->call, 0, memory_order_release);
+		atomic_store_explicit(&marks->posted, 0, memory_order_release);
 		job->owners[slot] = OWNER_NONE;
 	}
 }

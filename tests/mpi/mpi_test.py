@@ -40,10 +40,15 @@ HALF = {"barrier": 10}
 FORTRAN_WORLD = {"all_reduce": 11, "barrier": 1, "other": 1}
 FORTRAN_TWIN = {"broadcast": 10, "barrier": 1, "all_reduce": 1}
 CAUSES = {"elsewhere": "missing-enter", "self": "missing-enter", "order": "ordering-deadlock",
-          "counts": "mismatch", "posted": "missing-enter", "messages": "call-deadlock"}
-# The words that name the call between two ranks.
+          "counts": "mismatch", "posted": "missing-enter", "messages": "call-deadlock",
+          "unwaited": "missing-wait", "requests": "call-deadlock"}
+# The words that name the call between two ranks, or the operation that is not waited for.
 CALLS = {"elsewhere": "it is in MPI_Recv from rank 1 (tag 99), and waits for a rank that itself",
-         "messages": " is in MPI_Ssend to rank 0 (tag 98), for "}
+         "messages": " is in MPI_Ssend to rank 0 (tag 98), for ",
+         "requests": " is in MPI_Waitall for a receive from rank 0 (tag 97), for ",
+         "unwaited": "of 64 float64) and does not wait for it, in which 2 ranks have waited for "}
+LATE = {"elsewhere": 2, "self": 2, "unwaited": 0}
+HEALTHY = ("posted", "unwaited")
 
 here = {}  # state shared by the tests
 
@@ -529,13 +534,13 @@ def check_hangs(agent):
             lambda pids=pids, mode=mode: standing(agent, pids, CAUSES[mode]),
             pause=0.5)
         ranks = {late["rank"] for comm in found for late in comm["finding"]["late"]}
-        assert mode not in ("elsewhere", "self") or ranks == {2}, (what, found)
+        assert mode not in LATE or ranks == {LATE[mode]}, (what, found)
         assert mode not in CALLS or any(
-            comm["finding"]["state"] == "stuck" and CALLS[mode] in comm["finding"]["sentence"]
-            for comm in found), found
+            comm["finding"]["state"] == ("waiting" if mode in HEALTHY else "stuck") and
+            CALLS[mode] in comm["finding"]["sentence"] for comm in found), found
         # A healthy one: no rank blocks, so neither a cycle nor a proof is claimed.
-        assert mode != "posted" or {comm["finding"]["state"] for comm in found} == {"waiting"}
-        assert mode != "posted" or not standing(agent, pids, "ordering-deadlock")
+        assert mode not in HEALTHY or {comm["finding"]["state"] for comm in found} == {"waiting"}
+        assert mode not in HEALTHY or not standing(agent, pids, "ordering-deadlock")
         why = ask(agent, "why", f"{int(found[0]['hash'], 16):016x}")
         assert CAUSES[mode] in why and all(f" {pid} " in why for pid in pids), why
 

@@ -7,6 +7,8 @@
 //	  order      rank 1 uses two communicators in the other order
 //	  counts     rank 1 contributes nothing to a sum
 //	  posted     rank 1 posts to two communicators in the other order, which is legal
+//	  unwaited   rank 0 posts a sum, and does not wait for it as the others do
+//	  requests   each rank waits for a message of the next one, which it has only asked for
 // The optional second argument is a file: the ranks continue when it is removed. At the end rank 0
 // prints a result.
 #include <mpi.h>
@@ -112,8 +114,25 @@ static void hang(const char *mode) {
 		MPI_Request requests[2];
 
 		MPI_Ibarrier(rank == 1 ? twin : half, &requests[0]);
-		(void)poll(NULL, 0, POSTED_MS);
+		if (rank == 2)
+			MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+		else
+			(void)poll(NULL, 0, POSTED_MS);
 		MPI_Ibarrier(rank == 1 ? half : twin, &requests[1]);
+		MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+	}
+	if (strcmp(mode, "unwaited") == 0) {
+		MPI_Request request;
+
+		MPI_Iallreduce(given, got, COUNT, MPI_DOUBLE, MPI_SUM, twin, &request);
+		if (rank == 0)
+			(void)poll(NULL, 0, POSTED_MS);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+	}
+	if (strcmp(mode, "requests") == 0) {
+		MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+
+		MPI_Irecv(got, 1, MPI_DOUBLE, (rank + 1) % size, 97, MPI_COMM_WORLD, &requests[1]);
 		MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
 	}
 	// An operation without data completes at once.

@@ -182,6 +182,16 @@ def the_library_counts_what_it_is_told():
         comm.close()
 
 
+def being_busy_lasts_for_a_block():
+    with tocsin.Job() as job:
+        with job.busy(60, "checkpoint \u20ac" + "x" * 100):
+            pass
+        with job.busy(60):
+            job.close()
+        with job.busy(60):  # nothing happens any more
+            pass
+
+
 def what_cannot_be_registered_is_told():
     with tocsin.Job() as job:
         for words in ({"size": 0, "rank": 0}, {"size": 4, "rank": 4}):
@@ -531,6 +541,7 @@ def alone(test):
 
 TESTS = [
     the_library_counts_what_it_is_told, what_cannot_be_registered_is_told,
+    being_busy_lasts_for_a_block,
     a_missing_library_is_said_and_changes_nothing,
     operations_are_counted_and_passed_on_as_they_are,
     an_operation_that_another_one_makes_is_part_of_it,

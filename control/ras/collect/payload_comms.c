@@ -9,7 +9,8 @@
 //	        sign in bit 0), u16 TOLD_* mask, u8 flags, u8 knows, u8 process state,
 //	        varints launched, launched - started, started - completed, idle_ms, then the
 //	        optional fields in the order of their TOLD_* bits; then, if bytes are left:
-//	call    u8 number; if not 0: u8 is_elsewhere, u32 peer, u32 tag
+//	call    u8 number; if not 0: u8 is_elsewhere, u32 peer, u32 tag; then, if bytes are left:
+//	more    varint unwaited * 2 + oldest_is_unwaited, varint busy_s; if not 0: string busy_why
 //
 // A newer version may append fields to a rank, and to a row. The length of a row lets a reader
 // refuse a bad row and go on with the next one.
@@ -108,14 +109,28 @@ static void put_doing(struct wire_writer *writer, const struct ras_comm_doing *d
 	wire_put_string(writer, doing->name, strnlen(doing->name, sizeof(doing->name) - 1));
 }
 
-// The last field of a rank, so that agents that do not know it skip it.
-static void put_call(struct wire_writer *writer, const struct ras_comm_call *call) {
-	if (call->number == 0)
+// The last fields of a rank, so that agents that do not know them skip them.
+static void put_appended_fields(struct wire_writer *writer, const struct ras_comm_rank *rank) {
+	const struct ras_comm_doing *doing = &rank->doing;
+	bool has_more = rank->unwaited != 0 || rank->oldest_is_unwaited || doing->busy_s != 0;
+
+	if (doing->call.number == 0 && !has_more)
 		return;
-	wire_put_u8(writer, call->number);
-	wire_put_u8(writer, call->is_elsewhere);
-	wire_put_u32(writer, (uint32_t)call->peer);
-	wire_put_u32(writer, (uint32_t)call->tag);
+	wire_put_u8(writer, doing->call.number);
+	if (doing->call.number != 0) {
+		wire_put_u8(writer, doing->call.is_elsewhere);
+		wire_put_u32(writer, (uint32_t)doing->call.peer);
+		wire_put_u32(writer, (uint32_t)doing->call.tag);
+	}
+	if (!has_more)
+		return;
+	wire_put_varint(writer, (uint64_t)rank->unwaited << 1 | rank->oldest_is_unwaited);
+	wire_put_varint(writer, doing->busy_s);
+	if (doing->busy_s != 0)
+		wire_put_string(
+			writer, doing->busy_why,
+			strnlen(doing->busy_why, sizeof(doing->busy_why) - 1)
+		);
 }
 
 static void
@@ -157,7 +172,7 @@ put_optional_fields(struct wire_writer *writer, uint32_t told, const struct ras_
 		wire_put_u8(writer, rank->left);
 		wire_put_varint(writer, rank->exited_ms);
 	}
-	put_call(writer, &rank->doing.call);
+	put_appended_fields(writer, rank);
 }
 
 // Encode a difference with its sign in bit 0, so that small differences of either sign are short.
@@ -331,7 +346,13 @@ static int16_t get_device(struct wire_reader *reader) {
 	return (int16_t)(get_varint_below(reader, (1 << 15) + 1) - 1);
 }
 
-// The name is printed, so bytes that are not printable are replaced.
+// The text is printed, so bytes that are not printable are replaced.
+static void get_printable_string(struct wire_reader *reader, char *ret_text, size_t size) {
+	(void)wire_get_string(reader, ret_text, size);
+	for (char *at = ret_text; *at != '\0'; at++)
+		*at = *at >= ' ' && *at <= '~' ? *at : '?';
+}
+
 static void get_doing(struct wire_reader *reader, struct ras_comm_doing *ret_doing) {
 	struct ras_comm_doing doing = {0};
 
@@ -339,9 +360,7 @@ static void get_doing(struct wire_reader *reader, struct ras_comm_doing *ret_doi
 	doing.unread = wire_get_u8(reader);
 	doing.span_ms = get_u32(reader);
 	doing.amount = get_u32(reader);
-	(void)wire_get_string(reader, doing.name, sizeof(doing.name));
-	for (char *at = doing.name; *at != '\0'; at++)
-		*at = *at >= ' ' && *at <= '~' ? *at : '?';
+	get_printable_string(reader, doing.name, sizeof(doing.name));
 	*ret_doing = doing;
 }
 
@@ -400,6 +419,17 @@ static void get_optional_fields(
 	}
 	if (wire_reader_left(reader) > 0)
 		get_call(reader, &rank->doing.call);
+	if (wire_reader_left(reader) > 0) {
+		uint64_t posted = get_varint_below(reader, UINT64_C(1) << 33);
+
+		rank->unwaited = (uint32_t)(posted >> 1);
+		rank->oldest_is_unwaited = (posted & 1) != 0;
+		rank->doing.busy_s = get_u32(reader);
+		if (rank->doing.busy_s != 0)
+			get_printable_string(
+				reader, rank->doing.busy_why, sizeof(rank->doing.busy_why)
+			);
+	}
 	// An invalid difference has wrapped around.
 	if (rank->pair_completed > rank->pair_launched)
 		wire_reader_fail(reader, -EBADMSG);

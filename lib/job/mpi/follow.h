@@ -183,6 +183,8 @@ uint64_t window_add_if_open(struct followed *at, enum tocsin_kind kind);
 void window_end(struct followed *at, uint64_t place);
 // Open a window slot for an operation that a request completes.
 uint64_t window_open(struct followed *at, enum tocsin_kind kind);
+// Record that the rank waits for the operation, or tests whether it has completed.
+void window_begin_wait(struct followed *at, uint64_t place);
 
 // Count the launch of a collective operation. MPI requires that a communicator begins one at a
 // time. Returns 0, or the position of the operation in the window.
@@ -213,9 +215,18 @@ collective_post(struct followed *at, enum tocsin_kind kind, struct signature tol
 void collective_posted(
 	struct followed *at, enum tocsin_kind kind, uint64_t place, int err, mpi_word where
 );
-void pair_posted(struct followed *at, enum tocsin_kind kind, int err, mpi_word where);
+// Other rank and tag of a send or receive; negative: any.
+struct pair {
+	int32_t peer, tag;
+};
+void pair_posted(
+	struct followed *at, enum tocsin_kind kind, struct pair pair, int err, mpi_word where
+);
 void request_keep(
 	mpi_word where, struct followed *at, enum tocsin_kind kind, struct signature told
+);
+void request_keep_pair(
+	mpi_word where, struct followed *at, enum tocsin_kind kind, struct pair pair
 );
 struct dup {
 	mpi_word where;
@@ -231,6 +242,12 @@ struct held {
 	uint64_t serial; // 0 if only one thread calls at a time
 };
 struct held request_hold(mpi_word handle);
+// Record that the rank waits for these requests, or tests them. If `ret_pair` is not NULL and a
+// single request is open, and it sends or receives, return its communicator and store the rest.
+// Otherwise return NULL.
+struct followed *request_begin_wait(
+	const struct held *held, int count, struct pair *ret_pair, enum tocsin_kind *ret_kind
+);
 // Count the operation of a request as complete; remove the request unless it is persistent.
 void request_complete(struct held held);
 void request_free(struct held held);

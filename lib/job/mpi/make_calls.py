@@ -38,6 +38,9 @@ class Call:
     def place(self, letter):
         return f"a{self.letters.index(letter)}"
 
+    def pair(self):
+        return f"(struct pair){{{self.place('o')}, {self.place('y')}}}"
+
     def signature(self):
         """What is told of a collective operation."""
         letters = self.letters
@@ -77,16 +80,18 @@ def body_of(call):
     kind = f"TOCSIN_{call.kind.upper()}"
     made = [f"\tcomm_made(at, err, {call.place('w')});"] if call.how == "makes" else []
     if call.how == "keeps":
-        told = call.signature() if is_collective(call) else "(struct signature){0}"
+        keep, told = (("request_keep", call.signature()) if is_collective(call)
+                      else ("request_keep_pair", call.pair()))
         return [f"\tint err = next({call.names()});", "",
                 "\tif (err == 0 && at != NULL)",
-                f"\t\trequest_keep({call.place('q')}, at, {kind}, {told});",
+                f"\t\t{keep}({call.place('q')}, at, {kind}, {told});",
                 "\tif (at != NULL)", "\t\tcomm_release(at);", "\treturn err;"]
     if call.how == "posts" and not is_collective(call):
         return ["\tint err;", "",
                 "\tif (at == NULL)", f"\t\treturn next({call.names()});",
                 f"\tpair_enter(at, {kind});", f"\terr = next({call.names()});",
-                f"\tpair_posted(at, {kind}, err, {call.place('q')});", "\treturn err;"]
+                f"\tpair_posted(at, {kind}, {call.pair()}, err, {call.place('q')});",
+                "\treturn err;"]
     if not is_collective(call):
         kinds = PAIR_KINDS[call.kind]
         number = f"JOB_CALL_{call.name.removesuffix('_c').upper()}"

@@ -212,57 +212,80 @@ static void complete_requests_at(const struct given *given, mpi_word done, mpi_w
 	}
 }
 
-// Publish a call that waits for requests. The requests may belong to several communicators, so the
-// call is published in MPI_COMM_WORLD. `count` is the number of followed requests.
-static struct followed *wait_enter(enum job_call call, int count) {
-	struct followed *world = count > 0 ? comm_hold(mpi_rules.world) : NULL;
+// Publish a call that waits for requests. If a single request is open, a send or receive, the call
+// is published in the communicator of the request, with the peer. Otherwise the requests may belong
+// to several communicators, so the call is published in MPI_COMM_WORLD.
+static struct followed *wait_enter(enum job_call call, const struct held *held, int count) {
+	// With several threads no call is published, and another thread may end the request.
+	bool names_peer =
+		!mpi_rules.is_threaded && (call == JOB_CALL_WAIT || call == JOB_CALL_WAITALL);
+	struct pair pair = {-1, -1};
+	enum tocsin_kind kind = TOCSIN_OTHER;
+	struct followed *at;
 
-	if (world != NULL)
-		call_enter(world, call, -1, -1);
-	return world;
+	if (count <= 0)
+		return NULL;
+	at = request_begin_wait(held, count, names_peer ? &pair : NULL, &kind);
+	if (at == NULL) {
+		at = comm_hold(mpi_rules.world);
+		pair = (struct pair){-1, -1};
+	} else if (call == JOB_CALL_WAIT) {
+		call = kind == TOCSIN_SEND ? JOB_CALL_WAIT_SEND : JOB_CALL_WAIT_RECEIVE;
+	} else {
+		call = kind == TOCSIN_SEND ? JOB_CALL_WAITALL_SEND : JOB_CALL_WAITALL_RECEIVE;
+	}
+	if (at != NULL)
+		call_enter(at, call, pair.peer, pair.tag);
+	return at;
 }
 
-static void wait_leave(struct followed *world) {
-	if (world == NULL)
+static void wait_leave(struct followed *at) {
+	if (at == NULL)
 		return;
-	call_leave(world);
-	comm_release(world);
+	call_leave(at);
+	comm_release(at);
+}
+
+// A rank that tests a request polls for its completion, so it waits for the operation.
+static void test_enter(const struct held *held, int count) {
+	if (count > 0)
+		(void)request_begin_wait(held, count, NULL, NULL);
 }
 
 int own_Wait(call_2 *next, mpi_word request, mpi_word status) {
 	struct held held = hold_request(request);
-	struct followed *world = wait_enter(JOB_CALL_WAIT, held.handle != 0);
+	struct followed *at = wait_enter(JOB_CALL_WAIT, &held, held.handle != 0);
 	int err = next(request, status);
 
-	wait_leave(world);
+	wait_leave(at);
 	if (held.handle != 0 && (err == 0 || comm_load_handle(request) != held.handle))
 		request_complete(held);
 	return err;
 }
 
 int own_Waitall(call_of_3 *next, int count, mpi_word requests, mpi_word statuses) {
-	struct followed *world;
+	struct followed *at;
 	struct given given;
 	int err;
 
 	hold_given_requests(&given, count, requests);
-	world = wait_enter(JOB_CALL_WAITALL, given.count);
+	at = wait_enter(JOB_CALL_WAITALL, given.held, given.count);
 	err = next(count, requests, statuses);
-	wait_leave(world);
+	wait_leave(at);
 	complete_ended_requests(&given, err, requests);
 	free_given_requests(&given);
 	return err;
 }
 
 int own_Waitany(call_of_4 *next, int count, mpi_word requests, mpi_word index, mpi_word status) {
-	struct followed *world;
+	struct followed *at;
 	struct given given;
 	int err;
 
 	hold_given_requests(&given, count, requests);
-	world = wait_enter(JOB_CALL_WAITANY, given.count);
+	at = wait_enter(JOB_CALL_WAITANY, given.held, given.count);
 	err = next(count, requests, index, status);
-	wait_leave(world);
+	wait_leave(at);
 	if (given.count > 0 && err == 0)
 		complete_request_at(&given, index);
 	else
@@ -279,14 +302,14 @@ int own_Waitsome(
 	mpi_word indices,
 	mpi_word statuses
 ) {
-	struct followed *world;
+	struct followed *at;
 	struct given given;
 	int err;
 
 	hold_given_requests(&given, count, requests);
-	world = wait_enter(JOB_CALL_WAITSOME, given.count);
+	at = wait_enter(JOB_CALL_WAITSOME, given.held, given.count);
 	err = next(count, requests, done, indices, statuses);
-	wait_leave(world);
+	wait_leave(at);
 	if (given.count > 0 && err == 0)
 		complete_requests_at(&given, done, indices);
 	else
@@ -297,7 +320,10 @@ int own_Waitsome(
 
 int own_Test(call_3 *next, mpi_word request, mpi_word flag, mpi_word status) {
 	struct held held = hold_request(request);
-	int err = next(request, flag, status);
+	int err;
+
+	test_enter(&held, held.handle != 0);
+	err = next(request, flag, status);
 
 	if (held.handle != 0 &&
 	    (err == 0 ? load_int(flag, 0) != 0 : comm_load_handle(request) != held.handle))
@@ -310,6 +336,7 @@ int own_Testall(call_of_4 *next, int count, mpi_word requests, mpi_word flag, mp
 	int err;
 
 	hold_given_requests(&given, count, requests);
+	test_enter(given.held, given.count);
 	err = next(count, requests, flag, statuses);
 	if (given.count > 0 && (err != 0 || load_int(flag, 0) != 0))
 		complete_ended_requests(&given, err, requests);
@@ -329,6 +356,7 @@ int own_Testany(
 	int err;
 
 	hold_given_requests(&given, count, requests);
+	test_enter(given.held, given.count);
 	err = next(count, requests, index, flag, status);
 	if (err != 0)
 		complete_ended_requests(&given, err, requests);
@@ -350,6 +378,7 @@ int own_Testsome(
 	int err;
 
 	hold_given_requests(&given, count, requests);
+	test_enter(given.held, given.count);
 	err = next(count, requests, done, indices, statuses);
 	if (given.count > 0 && err == 0)
 		complete_requests_at(&given, done, indices);

@@ -14,10 +14,12 @@ struct request {
 	struct followed *at;
 	uint64_t serial;       // unique number of the request
 	uint64_t place;	       // position in the communicator's window; 0: none
-	struct signature told; // signature of a persistent request
+	struct signature told; // signature of a persistent collective request
+	struct pair pair;      // of a send or receive
 	struct dup dup;	       // communicator that the operation creates, if any
 	uint8_t kind;
 	bool is_collective, is_persistent, is_active;
+	bool is_unwaited; // an active collective operation that the rank does not wait for yet
 };
 
 // Guards the variables below. Not taken if only one thread calls MPI at a time.
@@ -25,6 +27,7 @@ static pthread_mutex_t request_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct request *requests;
 static uint32_t request_count, request_room;
 static uint64_t last_serial;
+static uint32_t unwaited_count; // requests with is_unwaited
 
 static void lock_requests(void) {
 	if (mpi_rules.is_threaded)
@@ -78,6 +81,12 @@ static bool ensure_capacity(void) {
 			*find_free_slot(before[n].handle) = before[n];
 	free(before);
 	return true;
+}
+
+static void set_unwaited(struct request *request, bool is_unwaited) {
+	unwaited_count += is_unwaited;
+	unwaited_count -= request->is_unwaited;
+	request->is_unwaited = is_unwaited;
 }
 
 // Remove a request. Later entries of the same probe sequence move up, so that searches still reach
@@ -144,6 +153,7 @@ static struct request *add_request_locked(mpi_word handle) {
 	if (request != NULL) {
 		// MPI uses one handle for all requests that complete at once, so the previous
 		// request has ended.
+		set_unwaited(request, false);
 		old = *request;
 		if (old.is_active)
 			end_operation(&old);
@@ -169,6 +179,7 @@ static void add_request(mpi_word where, const struct request *given) {
 		*request = *given;
 		request->handle = handle;
 		request->serial = ++last_serial;
+		set_unwaited(request, given->is_collective && given->is_active);
 	}
 	unlock_requests();
 	if (request != NULL)
@@ -211,7 +222,9 @@ void request_add_dup(struct followed *at, uint64_t place, mpi_word where, struct
 }
 
 // Same as add_request(), field by field, because this path must be fast.
-void pair_posted(struct followed *at, enum tocsin_kind kind, int err, mpi_word where) {
+void pair_posted(
+	struct followed *at, enum tocsin_kind kind, struct pair pair, int err, mpi_word where
+) {
 	struct request *request = NULL;
 	mpi_word handle;
 
@@ -225,8 +238,10 @@ void pair_posted(struct followed *at, enum tocsin_kind kind, int err, mpi_word w
 			request->serial = ++last_serial;
 			request->at = at;
 			request->dup.key = 0;
+			request->pair = pair;
 			request->kind = (uint8_t)kind;
 			request->is_collective = request->is_persistent = false;
+			request->is_unwaited = false;
 			request->is_active = true;
 		}
 		unlock_requests();
@@ -243,7 +258,20 @@ void request_keep(
 		.at = at,
 		.kind = (uint8_t)kind,
 		.told = told,
-		.is_collective = kind != TOCSIN_SEND && kind != TOCSIN_RECEIVE,
+		.is_collective = true,
+		.is_persistent = true,
+	};
+
+	add_request(where, &request);
+}
+
+void request_keep_pair(
+	mpi_word where, struct followed *at, enum tocsin_kind kind, struct pair pair
+) {
+	const struct request request = {
+		.at = at,
+		.kind = (uint8_t)kind,
+		.pair = pair,
 		.is_persistent = true,
 	};
 
@@ -261,6 +289,7 @@ void request_started(mpi_word handle) {
 	request = find_request(handle);
 	if (request != NULL && request->is_persistent && !request->is_active) {
 		request->is_active = true;
+		set_unwaited(request, request->is_collective);
 		if (request->is_collective)
 			request->place = collective_post(request->at, request->kind, request->told);
 		else
@@ -271,9 +300,11 @@ void request_started(mpi_word handle) {
 
 // End a collective or persistent request; called with request_mutex held, which is released.
 static void end_other_request(struct request *request) {
-	struct request ended = *request;
+	struct request ended;
 	mpi_word made;
 
+	set_unwaited(request, false);
+	ended = *request;
 	if (ended.is_persistent)
 		request->is_active = false;
 	else
@@ -313,6 +344,37 @@ static struct request *find_held(struct held held) {
 	return request;
 }
 
+struct followed *request_begin_wait(
+	const struct held *held, int count, struct pair *ret_pair, enum tocsin_kind *ret_kind
+) {
+	struct followed *at = NULL;
+	uint32_t open = 0;
+
+	lock_requests();
+	// A list of many requests is searched only as far as the result depends on it.
+	for (int n = 0; n < count && (unwaited_count > 0 || (ret_pair != NULL && open < 2)); n++) {
+		struct request *request = held[n].handle != 0 ? find_held(held[n]) : NULL;
+
+		// A request that is not followed may be the one that does not complete.
+		if (request == NULL && held[n].handle != 0 &&
+		    held[n].handle != mpi_rules.request_null)
+			open += 2;
+		if (request == NULL || !request->is_active)
+			continue;
+		open++;
+		if (request->is_unwaited)
+			window_begin_wait(request->at, request->place);
+		set_unwaited(request, false);
+		at = request->is_collective ? NULL : request->at;
+		if (at != NULL && ret_pair != NULL) {
+			*ret_pair = request->pair;
+			*ret_kind = request->kind;
+		}
+	}
+	unlock_requests();
+	return open == 1 && ret_pair != NULL ? at : NULL;
+}
+
 void request_complete(struct held held) {
 	struct request *request;
 	enum tocsin_kind kind;
@@ -345,6 +407,7 @@ void request_free(struct held held) {
 	lock_requests();
 	request = find_held(held);
 	if (request != NULL) {
+		set_unwaited(request, false);
 		ended = *request;
 		remove_request(request);
 	}

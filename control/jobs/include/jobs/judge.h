@@ -16,8 +16,9 @@
 // is dead, stopped or frozen, the late rank has left, a path is down, or the order of operations
 // can never resolve. A process that uses no processor time is no proof: it may write to a slow
 // pipe. The time is `stuck_ns` if all ranks have launched the operation. It is `busy_ns` if some
-// rank has not, is not seen, or may only have posted the operation. A rank held by a debugger is
-// never stuck. Neither is the root of a broadcast that sleeps: an idle server looks like that.
+// rank has not, is not seen, or only posted the operation. A rank held by a debugger is
+// never stuck, and neither is one that is busy on purpose, unless ranks died or run different
+// operations. Neither is the root of a broadcast that sleeps: an idle server looks like that.
 #pragma once
 
 #include <ras/comms.h>
@@ -41,6 +42,8 @@ enum jobs_cause {
 	JOBS_CAUSE_STRAGGLER,
 	JOBS_CAUSE_UNKNOWN,
 	JOBS_CAUSE_CALLS, // ranks wait for each other in calls between two ranks
+	// a rank has posted the operation that others wait in, and does not wait for it itself
+	JOBS_CAUSE_MISSING_WAIT,
 	JOBS_CAUSE_COUNT,
 };
 
@@ -108,6 +111,7 @@ struct jobs_finding {
 	uint64_t waited_ms; // time without a move of any rank
 	uint32_t waiting;   // ranks that wait in the operation
 	uint32_t completed; // ranks that completed it
+	uint32_t posted;    // with seq 0: ranks that posted operations and do not wait for them
 	uint32_t alive;	    // ranks whose process is alive
 	uint32_t absent;    // ranks that no agent reports
 	// Late or dead ranks: indices of the first of them in the communicator's ranks. Each rank

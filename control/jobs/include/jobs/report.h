@@ -40,7 +40,7 @@ const char *jobs_datatype_name(uint32_t datatype);
 // An operation of kind JOBS_OTHER has no data. From this value on, its datatype is the number of
 // the call of MPI.
 #define JOBS_CALL_FIRST 128
-#define JOBS_CALLS 26
+#define JOBS_CALLS 30
 // Calls between two ranks; all have the numbers of enum job_call of <tocsin/job_page.h>.
 enum jobs_call {
 	JOBS_CALL_SEND = 142,
@@ -51,6 +51,11 @@ enum jobs_call {
 	JOBS_CALL_SENDRECV,
 	JOBS_CALL_SENDRECV_REPLACE,
 	JOBS_CALL_PROBE,
+	// MPI_Wait or MPI_Waitall with one request, which sends to or receives from the peer
+	JOBS_CALL_WAIT_SEND = 154,
+	JOBS_CALL_WAIT_RECEIVE,
+	JOBS_CALL_WAITALL_SEND,
+	JOBS_CALL_WAITALL_RECEIVE,
 };
 #define JOBS_TAG_LARGE 0x7fffff // JOB_TAG_LARGE of the same file
 // Return for example "MPI_Recv", or NULL for an unknown call.
@@ -179,12 +184,16 @@ struct jobs_rank_report {
 
 	uint8_t process_state; // enum jobs_process_state
 	char wchan[JOBS_WCHAN_BYTES];
-	uint64_t sampled_ns;  // time of this sample, on the agent's clock
-	uint64_t progress_ns; // time of the last change of a counter, on the agent's clock
-	uint64_t worked_ns;   // processor time of the process in the last JOBS_WORK_WINDOW_NS
-	uint64_t call;	      // job_call_pack() of <tocsin/job_page.h>; 0: none
-	struct ras_comm_doing doing; // only of a process that others may wait for; any name
-	uint8_t exit_cause;	     // enum jobs_exit_cause
+	uint64_t sampled_ns;	 // time of this sample, on the agent's clock
+	uint64_t progress_ns;	 // time of the last change of a counter, on the agent's clock
+	uint64_t worked_ns;	 // processor time of the process in the last JOBS_WORK_WINDOW_NS
+	uint64_t call;		 // job_call_pack() of <tocsin/job_page.h>; 0: none
+	uint32_t unwaited;	 // posted operations that the rank does not wait for
+	bool oldest_is_unwaited; // the oldest operation that has not completed is among them
+	uint64_t busy_until_ns;	 // the process is busy on purpose until then; 0: it is not
+	char busy_why[RAS_COMM_WHY_BYTES]; // its reason, any bytes
+	struct ras_comm_doing doing;	   // only of a process that others may wait for; any name
+	uint8_t exit_cause;		   // enum jobs_exit_cause
 	int32_t exit_value;
 	uint64_t exited_ns;    // 0: the process is alive
 	bool end_is_seen_late; // the process ended some time before exited_ns

@@ -20,6 +20,7 @@ struct wire_writer;
 #define RAS_COMM_RECENT 16	// latest operations of a rank with a known signature
 #define RAS_COMM_WAITS 8	// latest completed operations of a rank with a known wait
 #define RAS_COMM_NAME_BYTES 16	// process name, with the terminating zero
+#define RAS_COMM_WHY_BYTES 24	// reason for being busy, with the terminating zero
 #define RAS_COMM_ROOT_NONE (-1) // for an operation without a root
 
 #define RAS_RANK_FINALIZE 0x01
@@ -66,6 +67,9 @@ struct ras_comm_doing {
 	uint32_t amount;		// a percentage, a count or a pid, depending on the activity
 	char name[RAS_COMM_NAME_BYTES]; // printable ASCII: name of the child
 	struct ras_comm_call call;
+	// the process says that it is busy on purpose for so many seconds more; 0: it does not
+	uint32_t busy_s;
+	char busy_why[RAS_COMM_WHY_BYTES]; // printable ASCII: its reason
 };
 
 struct ras_comm_rank {
@@ -92,6 +96,8 @@ struct ras_comm_rank {
 	uint8_t waits[RAS_COMM_WAITS]; // codes of <jobs/wait.h>, latest completed operations
 	struct ras_comm_recent recent; // count 0: as in the head of the row
 	struct ras_comm_doing doing;
+	uint32_t unwaited;	 // posted operations that the rank does not wait for
+	bool oldest_is_unwaited; // operation `completed` + 1 is among them
 };
 
 // A rank that runs on another node than the reporting one, as named when the communicator was set

@@ -154,6 +154,13 @@ enum tocsin_job_state tocsin_job_state(struct tocsin_job *job, char *text, size_
 // thread, or a callback, is inside this function. Returns 0, or -EDEADLK if the job has a thread.
 int tocsin_job_poll(struct tocsin_job *job);
 
+// Report that this process is busy on purpose, for example with a checkpoint or an evaluation.
+// Until `until_ns` (CLOCK_MONOTONIC) the agents show `why` for its ranks, and call no communicator
+// of the process stuck, unless ranks died or run different operations. A later call replaces the
+// report; until_ns 0 ends it. `why` may be NULL. Any thread may call. Returns 0, or -EINVAL (`why`
+// has more than 23 bytes).
+int tocsin_job_busy(struct tocsin_job *job, uint64_t until_ns, const char *why);
+
 // Level of detail that the agent requests from the job for a time (`tocsin level`); see
 // docs/jobs-nccl.md. A job that cannot raise its level, or whose user has forbidden it, continues
 // unchanged.
@@ -280,8 +287,8 @@ enum tocsin_mark {
 	// value is the number of the operation, or UINT64_MAX if the reporting has ended.
 	TOCSIN_MARK_STARTED_FROM,
 	TOCSIN_MARK_COMPLETED_FROM,
-	// value: 1 while an operation is open that was only posted, else 0. Although the
-	// communicator has TOCSIN_COMM_BLOCKS, its caller may then do other work.
+	// Value: 1 or tocsin_posted_value() while an operation is open that was only posted, else
+	// 0. Although the communicator has TOCSIN_COMM_BLOCKS, its caller may then do other work.
 	TOCSIN_MARK_POSTED,
 	// Value: job_call_pack() of <tocsin/job_page.h> while the rank is inside a call that waits
 	// for other ranks and is no collective operation, else 0. For ranks of one thread.
@@ -290,6 +297,11 @@ enum tocsin_mark {
 // Value of TOCSIN_MARK_ABORTED for a rank that ends all ranks with this code, as MPI_Abort does.
 static inline uint64_t tocsin_abort_value(int32_t code) {
 	return UINT64_C(1) << 32 | (uint32_t)code;
+}
+// Value of TOCSIN_MARK_POSTED: the number of posted operations that this rank does not wait for,
+// and whether the oldest operation that has not completed is one of them.
+static inline uint64_t tocsin_posted_value(uint32_t unwaited, bool oldest_is_unwaited) {
+	return (uint64_t)unwaited << 2 | (oldest_is_unwaited ? 2 : 0) | 1;
 }
 // Set a mark of the communicator's life cycle. Before the first mark it is initialised and without
 // error. Marks outlive the process. Returns 0, or -EINVAL (no such mark, or a state or error above

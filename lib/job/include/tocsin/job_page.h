@@ -34,6 +34,7 @@
 #define JOB_SIGNATURES 16u
 
 #define JOB_DEPARTURES 101u
+#define JOB_BUSY_WORDS 3u // of the reason for being busy
 
 // Last counts and marks of a communicator that was unregistered. The one of communicator n is at
 // index n % JOB_DEPARTURES; the library stores `comm` last. Read once the agent hears of it.
@@ -51,7 +52,10 @@ struct job_head {
 	// only word that the agent writes, by pwrite(); the library reads it with relaxed order.
 	_Atomic uint64_t wanted;
 	struct job_departure departures[JOB_DEPARTURES];
-	uint64_t unused[4];
+	// The process is busy on purpose until this time, CLOCK_MONOTONIC; 0: it is not. The reason
+	// is a zero-terminated text, eight bytes in each word. The library stores the time last.
+	_Atomic uint64_t busy_until_ns;
+	_Atomic uint64_t busy_why[JOB_BUSY_WORDS];
 };
 
 struct job_counts {
@@ -85,7 +89,7 @@ struct job_marks {
 	_Atomic uint64_t started_from, completed_from;
 	_Atomic uint64_t abort_value; // tocsin_abort_value(); 0: none
 	_Atomic uint64_t call;	      // job_call_pack(); 0: none
-	uint64_t unused_end;
+	_Atomic uint64_t posted;      // tocsin_posted_value(); 0: no posted operation is open
 };
 #define JOB_MARK_FINALIZED 1u
 #define JOB_MARK_DESTROYED 2u
@@ -141,6 +145,11 @@ enum job_call {
 	JOB_CALL_WAITALL,
 	JOB_CALL_WAITANY,
 	JOB_CALL_WAITSOME,
+	// MPI_Wait, or MPI_Waitall, with a single request, which sends to or receives from `peer`
+	JOB_CALL_WAIT_SEND,
+	JOB_CALL_WAIT_RECEIVE,
+	JOB_CALL_WAITALL_SEND,
+	JOB_CALL_WAITALL_RECEIVE,
 };
 
 // Pack a level (enum tocsin_level) and its end. The end is in seconds of CLOCK_MONOTONIC, rounded

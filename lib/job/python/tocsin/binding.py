@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import errno
 import os
+import time
 
 KINDS = ("broadcast", "reduce", "all_gather", "reduce_scatter", "all_reduce", "send", "receive",
          "all_to_all", "gather", "scatter", "barrier", "scan", "one_sided", "other")
@@ -20,6 +21,7 @@ FLAGS = {"no_started": 1, "no_completed": 2, "blocks": 4, "times": 8, "aborts": 
 MARKS = {"init": 0, "async_error": 1, "finalized": 2, "destroyed": 3, "aborted": 4}
 STATES = ("alone", "connected", "refused")
 NAME_BYTES_MAX = 31
+WHY_BYTES_MAX = 23
 TEXT_BYTES = 160
 
 
@@ -53,6 +55,7 @@ _POINTER, _INT = ctypes.c_void_p, ctypes.c_int
 _WAITS = {  # name: result, arguments
     "tocsin_job_open": (_INT, ctypes.POINTER(_JobConfig), ctypes.POINTER(_POINTER)),
     "tocsin_job_close": (None, _POINTER),
+    "tocsin_job_busy": (_INT, _POINTER, ctypes.c_uint64, ctypes.c_char_p),
     "tocsin_job_state": (_INT, _POINTER, ctypes.c_char_p, ctypes.c_size_t),
     "tocsin_comm_register": (_INT, _POINTER, ctypes.POINTER(_CommConfig),
                              ctypes.POINTER(_POINTER)),
@@ -184,6 +187,20 @@ class Job:
         text = ctypes.create_string_buffer(TEXT_BYTES)
         state = self.calls["tocsin_job_state"](self._handle, text, TEXT_BYTES)
         return STATES[state], text.value.decode("utf-8", "replace")
+
+    @contextlib.contextmanager
+    def busy(self, seconds, why=""):
+        """Report that the process is busy on purpose until the block ends, at most so long."""
+        until = time.monotonic_ns() + int(seconds * 1e9)
+        if self._handle:
+            _check(self.calls["tocsin_job_busy"](self._handle, until,
+                                                 _shortened(why, WHY_BYTES_MAX)),
+                   "tocsin_job_busy")
+        try:
+            yield self
+        finally:
+            if self._handle:
+                self.calls["tocsin_job_busy"](self._handle, 0, None)
 
     def register(self, comm_hash, size, rank, name=None, host_hash=0, process_hash=0,
                  cuda_device=-1, flags=()):

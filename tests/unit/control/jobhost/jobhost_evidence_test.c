@@ -206,6 +206,65 @@ static void a_rank_that_only_posted_an_operation_does_not_block(void **state) {
 	member_close(bed, &self);
 }
 
+static void posted_operations_are_counted_until_their_rank_waits(void **state) {
+	static const struct {
+		uint32_t unwaited;
+		bool oldest;
+	} rows[] = {{1, true}, {2, true}, {1, false}, {0, false}};
+	struct bed *bed = *state;
+	struct member self = member_open(bed, 0, 4);
+	struct jobs_rank_report report;
+
+	member_connect(bed, &self);
+	for (size_t n = 0; n < COUNT_OF(rows); n++) {
+		assert_int_equal(
+			tocsin_comm_mark(
+				self.comm, TOCSIN_MARK_POSTED,
+				tocsin_posted_value(rows[n].unwaited, rows[n].oldest)
+			),
+			0
+		);
+		look_again(bed);
+		report = report_of(bed, 0);
+		assert_false(report.blocks);
+		assert_int_equal(report.unwaited, rows[n].unwaited);
+		assert_int_equal(report.oldest_is_unwaited, rows[n].oldest);
+	}
+	// A library of an earlier version marks that an operation is posted, and counts none.
+	assert_int_equal(tocsin_comm_mark(self.comm, TOCSIN_MARK_POSTED, 1), 0);
+	look_again(bed);
+	assert_false(report_of(bed, 0).oldest_is_unwaited);
+	assert_int_equal(tocsin_comm_mark(self.comm, TOCSIN_MARK_POSTED, 0), 0);
+	look_again(bed);
+	assert_true(report_of(bed, 0).blocks);
+	member_close(bed, &self);
+}
+
+static void a_process_is_busy_in_all_its_jobs_until_the_latest_end(void **state) {
+	struct bed *bed = *state;
+	struct member first = member_open(bed, 0, 4), second = member_open(bed, 1, 4);
+	struct jobs_rank_report report;
+
+	member_connect(bed, &first);
+	member_connect(bed, &second);
+	assert_int_equal(tocsin_job_busy(first.job, 5000 * SECOND, "checkpoint"), 0);
+	assert_int_equal(tocsin_job_busy(second.job, 4000 * SECOND, "evaluation"), 0);
+	look_again(bed);
+	look_again(bed); // the process may be sampled in either order
+	for (uint32_t rank = 0; rank < 2; rank++) {
+		report = report_of(bed, rank);
+		assert_int_equal(report.busy_until_ns, 5000 * SECOND);
+		assert_string_equal(report.busy_why, "checkpoint");
+	}
+	assert_int_equal(tocsin_job_busy(first.job, 0, NULL), 0);
+	look_again(bed);
+	look_again(bed);
+	assert_int_equal(report_of(bed, 0).busy_until_ns, 4000 * SECOND);
+	assert_string_equal(report_of(bed, 0).busy_why, "evaluation");
+	member_close(bed, &first);
+	member_close(bed, &second);
+}
+
 static void a_message_that_completed_has_started(void **state) {
 	struct bed *bed = *state;
 	struct member self = member_open(bed, 0, 4);
@@ -274,6 +333,12 @@ UNIT_GROUP(jobhost_evidence) {
 		),
 		cmocka_unit_test_setup_teardown(
 			a_rank_that_only_posted_an_operation_does_not_block, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			posted_operations_are_counted_until_their_rank_waits, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			a_process_is_busy_in_all_its_jobs_until_the_latest_end, setup, teardown
 		),
 		cmocka_unit_test_setup_teardown(
 			a_message_that_completed_has_started, setup, teardown

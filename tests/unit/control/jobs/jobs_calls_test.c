@@ -80,8 +80,12 @@ static void the_numbers_of_calls_are_those_of_the_page(void **state) {
 	assert_int_equal(JOBS_CALL_PROBE, JOB_CALL_PROBE);
 	assert_int_equal(JOBS_TAG_LARGE, JOB_TAG_LARGE);
 	assert_string_equal(jobs_call_name(JOB_CALL_RECV), "MPI_Recv");
+	assert_int_equal(JOBS_CALL_WAIT_SEND, JOB_CALL_WAIT_SEND);
+	assert_int_equal(JOBS_CALL_WAITALL_RECEIVE, JOB_CALL_WAITALL_RECEIVE);
 	assert_string_equal(jobs_call_name(JOB_CALL_WAITSOME), "MPI_Waitsome");
-	assert_null(jobs_call_name(JOB_CALL_WAITSOME + 1));
+	assert_string_equal(jobs_call_name(JOB_CALL_WAIT_SEND), "MPI_Wait for a send");
+	assert_string_equal(jobs_call_name(JOB_CALL_WAITALL_RECEIVE), "MPI_Waitall for a receive");
+	assert_null(jobs_call_name(JOB_CALL_WAITALL_RECEIVE + 1));
 	assert_null(jobs_call_name(JOB_CALL_FINALIZE - 1));
 }
 
@@ -114,6 +118,8 @@ static void only_a_wait_that_cannot_end_makes_a_late_rank_a_proof(void **state) 
 		{{JOBS_CALL_RECV, false, 1, 7}, {0}, true, JOBS_STUCK},
 		{{JOBS_CALL_PROBE, false, 1, ANY}, {0}, true, JOBS_STUCK},
 		{{JOBS_CALL_SSEND, false, 1, 7}, {0}, true, JOBS_STUCK},
+		{{JOBS_CALL_WAIT_RECEIVE, false, 1, 7}, {0}, true, JOBS_STUCK},
+		{{JOBS_CALL_WAITALL_SEND, false, 1, 7}, {0}, true, JOBS_STUCK},
 		// a peer that may still come
 		{{JOBS_CALL_RECV, false, 1, 7}, {0}, false, JOBS_WAITING},
 		{{JOBS_CALL_RECV, false, ANY, 7}, {0}, true, JOBS_WAITING},
@@ -132,7 +138,15 @@ static void only_a_wait_that_cannot_end_makes_a_late_rank_a_proof(void **state) 
 		 {JOBS_CALL_RECV, false, ANY, ANY},
 		 false,
 		 JOBS_WAITING},
+		{{JOBS_CALL_WAIT_RECEIVE, false, 1, 7},
+		 {JOBS_CALL_WAITALL_SEND, false, 0, 7},
+		 false,
+		 JOBS_WAITING},
 		// two calls that never fit
+		{{JOBS_CALL_WAIT_RECEIVE, false, 1, 7},
+		 {JOBS_CALL_WAIT_RECEIVE, false, 0, 7},
+		 false,
+		 JOBS_STUCK},
 		{{JOBS_CALL_RECV, false, 1, 7}, {JOBS_CALL_RECV, false, 0, 7}, false, JOBS_STUCK},
 		{{JOBS_CALL_SSEND, false, 1, 7}, {JOBS_CALL_SEND, false, 0, 7}, false, JOBS_STUCK},
 		{{JOBS_CALL_RECV, false, 1, 7}, {JOBS_CALL_SEND, false, 0, 8}, false, JOBS_STUCK},
@@ -204,6 +218,14 @@ static void a_late_rank_says_the_call_with_peer_and_tag(void **state) {
 	bed.ranks[0].rank.doing.call.is_elsewhere = true;
 	assert_non_null(
 		strstr(bed_judge(&bed), "; it is in MPI_Recv from any rank of another communicator")
+	);
+	put_call(&bed, 0, JOBS_CALL_WAIT_RECEIVE, ANY, 7);
+	assert_non_null(
+		strstr(bed_judge(&bed), "; it is in MPI_Wait for a receive from any rank (tag 7)")
+	);
+	put_call(&bed, 0, JOBS_CALL_WAITALL_SEND, 1, 7);
+	assert_non_null(
+		strstr(bed_judge(&bed), "; it is in MPI_Waitall for a send to rank 1 (tag 7), and")
 	);
 	put_call(&bed, 0, 255, 3, 3);
 	assert_non_null(strstr(bed_judge(&bed), "; it is in a call of MPI"));

@@ -248,6 +248,120 @@ static void absent_ranks_are_named_by_number(void **state) {
 	assert_int_equal(strncmp(bed.text, "rank 2 is held by no agent", 26), 0);
 }
 
+// The rank posted operation 5 and does not wait for it.
+static void put_posted(struct bed *bed, uint32_t n) {
+	struct ras_comm_rank *rank = &bed->ranks[n].rank;
+
+	rank->unwaited = 1;
+	rank->oldest_is_unwaited = true;
+	rank->knows &= (uint8_t)~JOBS_KNOWS_STARTED;
+}
+
+static void put_idle_time(struct bed *bed, uint32_t idle_ms) {
+	for (uint32_t n = 0; n < RANKS; n++)
+		bed->ranks[n].rank.idle_ms = idle_ms;
+}
+
+static void a_rank_that_only_posted_is_named_and_may_be_healthy(void **state) {
+	struct bed bed;
+
+	(void)state;
+	bed_init(&bed);
+	put_posted(&bed, 0);
+	assert_string_equal(
+		bed_judge(&bed),
+		"rank 0 (pid 10 on n0) has posted operation 5 (AllReduce of 64 float32) and does "
+		"not wait for it, in which 2 ranks have waited for 20 s; its process is running, "
+		"and has used 9.0 s of processor time in 10 s: it is busy"
+	);
+	assert_int_equal(bed.finding.cause, JOBS_CAUSE_MISSING_WAIT);
+	assert_string_equal(jobs_cause_name(bed.finding.cause), "missing-wait");
+	assert_int_equal(bed.finding.grade, JOBS_WAITING);
+	put_idle_time(&bed, 3599 * 1000);
+	bed_judge(&bed);
+	assert_int_equal(bed.finding.grade, JOBS_WAITING);
+	put_idle_time(&bed, 3600 * 1000);
+	bed_judge(&bed);
+	assert_int_equal(bed.finding.grade, JOBS_STUCK);
+	// A stopped process cannot wait for it later.
+	put_idle_time(&bed, 20000);
+	bed.ranks[0].rank.process_state = JOBS_PROCESS_STOPPED;
+	bed_judge(&bed);
+	assert_int_equal(bed.finding.cause, JOBS_CAUSE_MISSING_WAIT);
+	assert_int_equal(bed.finding.grade, JOBS_STUCK);
+}
+
+static void several_ranks_that_only_posted_are_named_together(void **state) {
+	struct bed bed;
+
+	(void)state;
+	bed_init(&bed);
+	put_posted(&bed, 0);
+	put_posted(&bed, 2);
+	assert_non_null(strstr(
+		bed_judge(&bed), " have posted operation 5 (AllReduce of 64 float32) and do not "
+				 "wait for it, in which 1 rank has waited for 20 s"
+	));
+	assert_int_equal(bed.finding.late_count, 2);
+	// A rank that has not launched the operation comes before them.
+	bed.ranks[2].rank.launched = 4;
+	assert_non_null(
+		strstr(bed_judge(&bed), "rank 2 (pid 12 on n0) has not launched operation 5")
+	);
+	assert_int_equal(bed.finding.cause, JOBS_CAUSE_MISSING_ENTER);
+}
+
+static void posted_operations_that_no_rank_waits_for_are_quiet(void **state) {
+	struct bed bed;
+
+	(void)state;
+	bed_init(&bed);
+	for (uint32_t n = 0; n < RANKS; n++)
+		put_posted(&bed, n);
+	assert_string_equal(
+		bed_judge(&bed), "no rank has made progress for 20 s; 3 ranks have posted "
+				 "operations, and no rank waits for one"
+	);
+	assert_int_equal(bed.finding.grade, JOBS_QUIET);
+	put_idle_time(&bed, 2 * 3600 * 1000);
+	bed_judge(&bed);
+	assert_int_equal(bed.finding.grade, JOBS_QUIET);
+	// A rank that waits for an older operation than it posted.
+	bed_init(&bed);
+	bed.ranks[1].rank.unwaited = 1;
+	bed_judge(&bed);
+	assert_int_equal(bed.finding.grade, JOBS_WAITING);
+	assert_int_not_equal(bed.finding.cause, JOBS_CAUSE_MISSING_WAIT);
+}
+
+static void a_rank_that_is_busy_on_purpose_makes_no_job_stuck(void **state) {
+	struct bed bed;
+
+	(void)state;
+	bed_init(&bed);
+	bed.ranks[1].rank.launched = bed.ranks[1].rank.started = 4;
+	bed.ranks[1].rank.doing.busy_s = 40;
+	snprintf(bed.ranks[1].rank.doing.busy_why, RAS_COMM_WHY_BYTES, "checkpoint");
+	put_idle_time(&bed, 2 * 3600 * 1000);
+	assert_non_null(
+		strstr(bed_judge(&bed), "; it is busy on purpose for at most 40 s: checkpoint")
+	);
+	assert_int_equal(bed.finding.cause, JOBS_CAUSE_MISSING_ENTER);
+	assert_int_equal(bed.finding.grade, JOBS_WAITING);
+	bed.ranks[1].rank.doing.busy_why[0] = '\0';
+	assert_non_null(strstr(bed_judge(&bed), "; it is busy on purpose for at most 40 s"));
+	assert_null(strstr(bed.text, "checkpoint"));
+	bed.ranks[1].rank.doing.busy_s = 0;
+	bed_judge(&bed);
+	assert_int_equal(bed.finding.grade, JOBS_STUCK);
+	// A dead rank and a mismatch do not become better by waiting.
+	bed.ranks[1].rank.doing.busy_s = 40;
+	end_rank(&bed, 2, JOBS_EXIT_SIGNAL, 9, 5000);
+	bed_judge(&bed);
+	assert_int_equal(bed.finding.cause, JOBS_CAUSE_DEAD_MEMBER);
+	assert_int_equal(bed.finding.grade, JOBS_STUCK);
+}
+
 UNIT_GROUP(jobs_sentence) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(dead_ranks_are_grouped_by_how_they_ended),
@@ -258,6 +372,10 @@ UNIT_GROUP(jobs_sentence) {
 		cmocka_unit_test(ranks_with_different_roots_are_not_counted_together),
 		cmocka_unit_test(calls_without_data_have_the_names_of_mpi),
 		cmocka_unit_test(a_root_that_completed_a_broadcast_and_left_has_completed_it),
+		cmocka_unit_test(a_rank_that_only_posted_is_named_and_may_be_healthy),
+		cmocka_unit_test(several_ranks_that_only_posted_are_named_together),
+		cmocka_unit_test(posted_operations_that_no_rank_waits_for_are_quiet),
+		cmocka_unit_test(a_rank_that_is_busy_on_purpose_makes_no_job_stuck),
 		cmocka_unit_test(absent_ranks_are_named_by_number),
 	};
 

@@ -131,6 +131,7 @@ static void nonsense_of_a_page_makes_a_row_that_can_be_read(void **state) {
 		reports[1].aborted = reports[1].attached = reports[1].blocks = round % 3 == 0;
 		reports[1].aborted_all = reports[1].end_is_seen_late = round % 5 == 0;
 		reports[1].doing.call.is_elsewhere = round % 2 == 0;
+		reports[1].oldest_is_unwaited = round % 3 == 1;
 		reports[1].signature_count %= JOBS_SIGNATURES + 1;
 		memset(reports[1].job_id + JOBS_ID_BYTES - 1, 0, 1);
 		wire_writer_init(&writer, bytes, sizeof(bytes));
@@ -208,6 +209,70 @@ static void a_call_of_an_old_sample_is_left_out(void **state) {
 	assert_int_equal(row.ranks[1].doing.call.number, 0);
 }
 
+// Make the row of two ranks, and read it as another agent does.
+static void carry_row(struct ras_comm_rank ret_ranks[static 2]) {
+	uint8_t bytes[4096];
+	struct ras_collected_part part = {.node = 1, .payload = bytes};
+	struct ras_merged_comm merged;
+	struct wire_writer writer;
+	struct ras_comms *comms;
+
+	wire_writer_init(&writer, bytes, sizeof(bytes));
+	jobs_row_make(order, 2, &row);
+	assert_int_equal(ras_comm_put(&writer, &row.comm), 0);
+	assert_int_equal(wire_writer_finish(&writer, &part.size), 0);
+	assert_int_equal(ras_comms_create(&jobs_view_memory, &comms), 0);
+	assert_int_equal(ras_comms_add(comms, &part), 0);
+	assert_int_equal(ras_comms_settle(comms), 1);
+	ras_comms_at(comms, 0, &merged);
+	for (uint32_t n = 0; n < 2; n++)
+		ret_ranks[n] = merged.ranks[n].rank;
+	ras_comms_destroy(comms);
+}
+
+static void posted_operations_reach_another_agent(void **state) {
+	struct ras_comm_rank ranks[2];
+
+	(void)state;
+	reports[0].unwaited = UINT32_MAX;
+	reports[0].oldest_is_unwaited = true;
+	carry_row(ranks);
+	assert_int_equal(ranks[0].unwaited, UINT32_MAX);
+	assert_true(ranks[0].oldest_is_unwaited);
+	assert_int_equal(ranks[0].doing.busy_s, 0);
+	assert_int_equal(ranks[1].unwaited, 0);
+	assert_false(ranks[1].oldest_is_unwaited);
+}
+
+static void a_report_of_being_busy_ends_by_itself(void **state) {
+	static const struct {
+		uint64_t until_ns;
+		uint32_t busy_s;
+	} rows[] = {
+		{0, 0},
+		{60 * MODEL_SEC, 0}, // the time of the sample
+		{60 * MODEL_SEC + 1, 1},
+		{100 * MODEL_SEC, 41},
+		{UINT64_MAX, UINT32_MAX},
+	};
+	struct ras_comm_rank ranks[2];
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		reports[1].busy_until_ns = rows[n].until_ns;
+		memcpy(reports[1].busy_why, "checkpoint\n2", sizeof("checkpoint\n2"));
+		reports[1].doing.call =
+			(struct ras_comm_call){.number = JOBS_CALL_RECV, .peer = 1, .tag = 7};
+		carry_row(ranks);
+		assert_int_equal(ranks[0].doing.busy_s, 0);
+		assert_int_equal(ranks[1].doing.busy_s, rows[n].busy_s);
+		assert_string_equal(
+			ranks[1].doing.busy_why, rows[n].busy_s != 0 ? "checkpoint?2" : ""
+		);
+		assert_int_equal(ranks[1].doing.call.number, JOBS_CALL_RECV);
+	}
+}
+
 static void another_user_with_the_same_hashes_has_a_communicator_of_his_own(void **state) {
 	struct ras_comm_id ids[2];
 
@@ -245,6 +310,8 @@ UNIT_GROUP(jobs_share) {
 		cmocka_unit_test_setup(rows_are_cut_by_communicator_job_and_length, set_up),
 		cmocka_unit_test_setup(the_registration_is_as_old_as_at_the_answer, set_up),
 		cmocka_unit_test_setup(a_call_of_an_old_sample_is_left_out, set_up),
+		cmocka_unit_test_setup(posted_operations_reach_another_agent, set_up),
+		cmocka_unit_test_setup(a_report_of_being_busy_ends_by_itself, set_up),
 		cmocka_unit_test_setup(
 			a_rank_is_in_a_row_once_and_the_living_process_first, set_up
 		),

@@ -649,6 +649,17 @@ static void marks_take_what_they_may_hold(void **state) {
 	end(&f);
 }
 
+static void a_reason_for_being_busy_has_at_most_23_bytes(void **state) {
+	struct fixture f = begin();
+
+	(void)state;
+	assert_int_equal(tocsin_job_busy(f.job, UINT64_MAX, "12345678901234567890123"), 0);
+	assert_int_equal(tocsin_job_busy(f.job, UINT64_MAX, "123456789012345678901234"), -EINVAL);
+	assert_int_equal(tocsin_job_busy(f.job, 1, ""), 0);
+	assert_int_equal(tocsin_job_busy(f.job, 0, NULL), 0);
+	end(&f);
+}
+
 UNIT_GROUP(job_count) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_a_thread_counts_is_read_back_by_kind),
@@ -670,6 +681,7 @@ UNIT_GROUP(job_count) {
 		cmocka_unit_test(a_limit_of_the_process_makes_opening_fail_and_nothing_else),
 		cmocka_unit_test(a_file_size_signal_of_the_program_stays_pending),
 		cmocka_unit_test(marks_take_what_they_may_hold),
+		cmocka_unit_test(a_reason_for_being_busy_has_at_most_23_bytes),
 	};
 
 	return cmocka_run_group_tests_name("job_count", tests, NULL, NULL);
