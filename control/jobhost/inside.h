@@ -311,6 +311,7 @@ struct jobhost {
 	char *socket_path;
 	dev_t socket_device;
 	ino_t socket_inode;
+	bool socket_is_missing; // it could not be opened again after its file was removed
 	struct loop_source listener;
 	struct loop_timer sample, sweep;
 	uint64_t sweep_until_ns;
@@ -369,6 +370,8 @@ void jobhost_sweep_often(struct jobhost *host);
 // socket.c
 int socket_open(struct jobhost *host, char detail[static JOBHOST_DETAIL_BYTES]);
 void socket_close(struct jobhost *host);
+// Open the socket again if its file was removed or replaced. A process that listens there stays.
+void socket_restore(struct jobhost *host);
 
 // connection.c
 void host_connection_open(struct jobhost *host, int fd);

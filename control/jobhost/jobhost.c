@@ -45,7 +45,9 @@ static void begin_comm_step(struct jobhost *host, uint64_t now_ns) {
 	while ((oldest = TAILQ_FIRST(&host->ungreeted)) != NULL &&
 	       now_ns - oldest->since_ns >= HELLO_TIMEOUT_NS)
 		host_connection_close(oldest);
-	loop_set_events(&host->listener, EPOLLIN); // accept again: descriptors may be free by now
+	socket_restore(host);
+	if (host->listener.fd >= 0) // accept again: descriptors may be free by now
+		loop_set_events(&host->listener, EPOLLIN);
 	process_expire_ended(host, now_ns);
 	node_collect_troubles(host);
 	notice_tick_held(host, now_ns);

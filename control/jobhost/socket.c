@@ -94,6 +94,14 @@ static int open_listener(struct jobhost *host, const struct sockaddr_un *address
 	return loop_add(host->loop, &host->listener);
 }
 
+// Return whether the path still leads to the socket on which this agent listens.
+static bool socket_file_is_own(const struct jobhost *host) {
+	struct stat status;
+
+	return host->listener.fd >= 0 && lstat(host->socket_path, &status) == 0 &&
+	       status.st_dev == host->socket_device && status.st_ino == host->socket_inode;
+}
+
 int socket_open(struct jobhost *host, char detail[static JOBHOST_DETAIL_BYTES]) {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int err = -ENAMETOOLONG;
@@ -114,15 +122,31 @@ int socket_open(struct jobhost *host, char detail[static JOBHOST_DETAIL_BYTES]) 
 }
 
 void socket_close(struct jobhost *host) {
-	struct stat status;
-
 	if (host->listener.fd < 0)
 		return;
+	// Remove the file only if it is still our own: a successor may have replaced it.
+	if (socket_file_is_own(host))
+		unlink(host->socket_path);
 	loop_remove(&host->listener);
 	close(host->listener.fd);
 	host->listener.fd = -1;
-	// Remove the file only if it is still our own: a successor may have replaced it.
-	if (lstat(host->socket_path, &status) == 0 && status.st_dev == host->socket_device &&
-	    status.st_ino == host->socket_inode)
-		unlink(host->socket_path);
+}
+
+void socket_restore(struct jobhost *host) {
+	char detail[JOBHOST_DETAIL_BYTES];
+
+	if (socket_file_is_own(host))
+		return;
+	socket_close(host);
+	if (socket_open(host, detail) == 0)
+		log_event(
+			LOG_LEVEL_WARN, "job_socket_restored", log_str("path", host->socket_path),
+			log_str("detail", "the file was removed; programs can connect again")
+		);
+	else if (!host->socket_is_missing)
+		log_event(
+			LOG_LEVEL_ERROR, "job_socket_missing", log_str("detail", detail),
+			log_str("retry", "each second; running programs stay connected")
+		);
+	host->socket_is_missing = host->listener.fd < 0;
 }

@@ -302,6 +302,48 @@ static void who_connects_and_says_nothing_is_disconnected(void **state) {
 	close(fd);
 }
 
+// Return a socket of another program that listens at the path of the agent.
+static int listen_in_its_place(const struct bed *bed) {
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	memcpy(address.sun_path, bed->path, strlen(bed->path) + 1);
+	assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	return fd;
+}
+
+static void a_socket_file_that_is_removed_is_made_again(void **state) {
+	struct bed *bed = *state;
+	int page = memory(JOB_PAGE_BYTES, SEALS), other, first = raw_greet(bed, page), second;
+	struct job_register told = good_register(1);
+	struct stat before, after;
+	char reason[JOB_REASON_BYTES];
+
+	assert_int_equal(unlink(bed->path), 0);
+	look_again(bed);
+	second = raw_connect(bed);
+	settle(bed);
+	raw_send(first, &told, sizeof(told), -1);
+	assert_int_equal(raw_answer(bed, first, reason), JOB_REGISTERED);
+	// Another program that listens there is left alone; once it is gone its file is replaced.
+	assert_int_equal(unlink(bed->path), 0);
+	other = listen_in_its_place(bed);
+	assert_int_equal(lstat(bed->path, &before), 0);
+	look_again(bed);
+	look_again(bed);
+	assert_int_equal(lstat(bed->path, &after), 0);
+	assert_int_equal(after.st_ino, before.st_ino);
+	close(other);
+	look_again(bed);
+	close(second);
+	close(first);
+	first = raw_greet(bed, page);
+	close(first);
+	close(page);
+	settle(bed);
+}
+
 UNIT_GROUP(jobhost_greeting) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
@@ -334,6 +376,9 @@ UNIT_GROUP(jobhost_greeting) {
 		),
 		cmocka_unit_test_setup_teardown(
 			who_connects_and_says_nothing_is_disconnected, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			a_socket_file_that_is_removed_is_made_again, setup, teardown
 		),
 	};
 
