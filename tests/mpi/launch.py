@@ -4,7 +4,6 @@
 import os
 import pathlib
 import shutil
-import signal
 import subprocess
 import sys
 
@@ -17,6 +16,10 @@ OPENMPI = {
     "OMPI_MCA_btl": "self,vader", "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
     "OMPI_MCA_oob_tcp_if_include": "lo",
 }
+# Runs a command beside a watcher. The watcher reads the standard input, and at its end kills the
+# session: the pipe has lost its writer, which is the test. The command reads nothing.
+GUARD = ("exec 3<&0; { read -r _ <&3; pkill -KILL -s $$; } >/dev/null 2>&1 & "
+         'exec "$@" </dev/null 3<&-')
 
 
 class Mpi:
@@ -57,19 +60,34 @@ def environment(**more):
     return {**clean, **OPENMPI, **{name: str(value) for name, value in more.items()}}
 
 
+def guarded(words, reader, **more):
+    """Return the arguments of a Popen whose session ends with the writer of this pipe."""
+    return {"args": ["/bin/sh", "-c", GUARD, "sh", *words], "stdin": reader, "text": True,
+            "env": environment(**more), "start_new_session": True}
+
+
+def make_pipe():
+    reader, writer = os.pipe()
+    return open(reader, "rb"), open(writer, "wb")
+
+
 def run(words, **more):
     """Run a command to its end."""
-    return subprocess.run(words, capture_output=True, text=True, check=False,
-                          stdin=subprocess.DEVNULL, env=environment(**more), timeout=PATIENCE_S)
+    reader, writer = make_pipe()
+    with reader, writer:
+        return subprocess.run(**guarded(words, reader, **more), capture_output=True, check=False,
+                              timeout=PATIENCE_S)
 
 
 class Job:
-    """A job that runs beside the test, with its own process names."""
+    """A job that runs beside the test, with its own process names. It ends with the test."""
 
     def __init__(self, words, **more):
-        self.process = subprocess.Popen(
-            ["nice", "-n", "19", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True, env=environment(**more), start_new_session=True)
+        reader, self.guard = make_pipe()
+        with reader:
+            self.process = subprocess.Popen(
+                **guarded(["nice", "-n", "19", *words], reader, **more), stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT)
 
     def pids_of(self, program):
         """Return the processes of the ranks below the launcher."""
@@ -94,10 +112,11 @@ class Job:
         return False
 
     def end(self):
-        """End the ranks first, because a killed launcher may leave them behind."""
+        """End the launcher, and then the ranks that it may leave behind."""
         self.process.terminate()
         try:
             self.process.communicate(timeout=20)
         except subprocess.TimeoutExpired:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.communicate()
+            pass
+        self.guard.close()
+        self.process.communicate()

@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import re
+import select
 import subprocess
 import sys
 import tempfile
@@ -428,6 +429,30 @@ def state_of(job, program):
             for counts in found if counts]
 
 
+def ranks_end_with_the_test():
+    """The ranks of a test that is killed end, however much they spin."""
+    for mpi in CHOSEN:
+        hold = here["directory"] / f"hold-killed-{mpi.name}"
+        hold.touch()
+        program = programs()[mpi.name, "c"]
+        job = Job(mpi.words(RANKS, program, "elsewhere", hold))
+        # Another process takes the place of the test, which keeps the pipe of the job open.
+        with subprocess.Popen(["sleep", "infinity"], pass_fds=[job.guard.fileno()]) as test:
+            try:
+                job.guard.close()
+                cluster.wait_until("the ranks", lambda job=job, program=program: len(
+                    job.pids_of(program)) == RANKS)
+                ranks = [os.pidfd_open(pid) for pid in job.pids_of(program)]
+                hold.unlink()
+            finally:
+                test.kill()
+        for rank in ranks:
+            ended, _, _ = select.select([rank], [], [], launch.PATIENCE_S)
+            os.close(rank)
+            assert ended, mpi.name
+        job.end()
+
+
 def a_handler_may_abort():
     """A handler of a signal that aborts while a communicator is being entered aborts."""
     programs()
@@ -557,9 +582,9 @@ def main():
             results_are_equal, corners_are_equal, odd_programs_are_equal,
             crashed_rank_keeps_its_status, many_and_a_late_member_are_followed,
             threads_that_wait_apart_are_no_deadlock,
-            an_abort_is_named_with_its_code, a_full_disk_is_equal, a_handle_given_anew_is_followed,
-            one_rank_is_looked_for, a_request_given_anew_stays_open, a_handler_may_abort,
-            the_loader_is_not_waited_for,
+            an_abort_is_named_with_its_code, ranks_end_with_the_test, a_full_disk_is_equal,
+            a_handle_given_anew_is_followed, one_rank_is_looked_for,
+            a_request_given_anew_stays_open, a_handler_may_abort, the_loader_is_not_waited_for,
             *(test for mpi in CHOSEN for test in own[mpi.name]), hangs_are_named)])
 
 
