@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which ranks of a communicator are gone, and the set that all its agents agree on.
 //
-// The coordinator, the agent of the lowest rank that is left, numbers the sets. From high bits to
+// The coordinator, the agent of the lowest rank that neither is gone nor left in order, numbers the
+// sets. From high bits to
 // low, a number holds that rank, the agent's start and a count. So a later coordinator always has
 // larger numbers, and two agents never use the same one. An agent rejects a set that lacks a rank
 // which it knows to be gone. It sends that rank to the coordinator, which then numbers a new set.
@@ -56,21 +57,35 @@ bool agree_has_majority(const struct jobhost *host) {
 	return !view.brake && !view.waits && 2 * view.unreachable < view.alive;
 }
 
-// Return the lowest rank that is left if it is local, else NULL.
-static const struct host_rank *
-coordinator_rank(struct jobhost *host, const struct host_comm *comm) {
-	uint32_t low = 0, high = comm->gone_count;
+// `ranks` ascend.
+static bool contains_rank(const uint32_t *ranks, uint32_t count, uint32_t rank) {
+	uint32_t low = 0, high = count;
 
-	// The gone ranks ascend, so those that equal their index come first.
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (comm->gone[middle].rank == middle)
+		if (ranks[middle] < rank)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return rank_find_in_comm(host, comm, low);
+	return low < count && ranks[low] == rank;
+}
+
+static bool rank_has_departed(const struct host_comm *comm, uint32_t rank) {
+	return contains_rank(comm->departed, comm->departed_count, rank);
+}
+
+// Return the lowest rank that remains if it is local, else NULL. No rank remains below the one that
+// numbered the agreed set.
+static const struct host_rank *
+coordinator_rank(struct jobhost *host, const struct host_comm *comm) {
+	uint32_t rank = (uint32_t)(comm->view >> RANK_SHIFT);
+
+	while (rank < comm->size &&
+	       (agree_find_gone_rank(comm, rank) != NULL || rank_has_departed(comm, rank)))
+		rank++;
+	return rank_find_in_comm(host, comm, rank);
 }
 
 bool agree_is_coordinator(struct jobhost *host, const struct host_comm *comm) {
@@ -187,21 +202,6 @@ static uint32_t add_gone_ranks(
 	return added;
 }
 
-// `ranks` ascend.
-static bool contains_rank(const uint32_t *ranks, uint32_t count, uint32_t rank) {
-	uint32_t low = 0, high = count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (ranks[middle] < rank)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < count && ranks[low] == rank;
-}
-
 bool agree_can_report_rank(const struct host_comm *comm, uint64_t origin, uint32_t rank) {
 	// This agent holds the process, so no other agent knows better whether it lives.
 	for (const struct host_rank *at = comm->ranks; at != NULL; at = at->next_of_comm)
@@ -223,15 +223,46 @@ bool agree_can_report_rank(const struct host_comm *comm, uint64_t origin, uint32
 bool agree_can_number_set(
 	const struct host_comm *comm, uint64_t origin, const uint32_t *ranks, uint32_t count
 ) {
-	uint32_t lowest = 0;
+	uint32_t lowest = (uint32_t)(comm->view >> RANK_SHIFT);
 
-	while (lowest < count && ranks[lowest] == lowest)
+	while (lowest < comm->size &&
+	       (contains_rank(ranks, count, lowest) || rank_has_departed(comm, lowest)))
 		lowest++;
 	for (const struct host_rank *at = comm->ranks; at != NULL; at = at->next_of_comm)
 		if (contains_rank(ranks, count, at->told.rank) &&
 		    agree_find_gone_rank(comm, at->told.rank) == NULL)
 			return false; // the rank lives here
-	return lowest == comm->size || agree_can_report_rank(comm, origin, lowest);
+	return lowest >= comm->size || agree_can_report_rank(comm, origin, lowest);
+}
+
+void agree_add_departed_ranks(
+	struct jobhost *host, struct host_comm *comm, const uint32_t *ranks, uint32_t count
+) {
+	for (uint32_t n = 0; n < count; n++) {
+		uint32_t at = comm->departed_count, *grown;
+
+		if (ranks[n] >= comm->size || rank_has_departed(comm, ranks[n]) ||
+		    comm->user->gone_ranks >= GONE_RANKS_PER_USER)
+			continue;
+		grown = realloc(comm->departed, (at + 1) * sizeof(*grown));
+		if (grown == NULL)
+			continue; // its agent reports the rank again
+		comm->departed = grown;
+		for (; at > 0 && grown[at - 1] > ranks[n]; at--)
+			grown[at] = grown[at - 1];
+		grown[at] = ranks[n];
+		comm->departed_count++;
+		comm->user->gone_ranks++;
+	}
+	if (comm->gone_count != comm->agreed_count && number_gone_set(host, comm))
+		comm_send_set(comm);
+}
+
+void agree_forget_departed_ranks(struct host_comm *comm) {
+	comm->user->gone_ranks -= comm->departed_count;
+	free(comm->departed);
+	comm->departed = NULL;
+	comm->departed_count = 0;
 }
 
 void agree_add_gone_rank(

@@ -84,7 +84,7 @@ struct host_user {
 	uint32_t processes;  // living ones
 	uint32_t connections, parents;
 	uint32_t ranks;	     // of living processes
-	uint32_t gone_ranks; // in the sets of all its communicators
+	uint32_t gone_ranks; // gone and departed ranks of all its communicators
 	uint32_t roster_rows;
 	uint32_t empty_comms;			    // communicators without local ranks
 	TAILQ_HEAD(user_comms, host_comm) comms;    // oldest first
@@ -132,6 +132,9 @@ struct host_comm {
 	uint32_t agreed_count;
 	uint32_t *agreed;    // ascending
 	uint64_t view_floor; // the largest number that a job has brought back
+	// Ranks known to have left in order since the last registration here; ascending.
+	uint32_t *departed;
+	uint32_t departed_count;
 	// Time and interval of the next resend of gone ranks, or of the set that is agreed on.
 	uint64_t resend_at_ns, resend_interval_ns;
 	// time of losing the last local rank; 0: the communicator has local ranks
@@ -182,6 +185,8 @@ struct host_rank {
 	bool is_unsent;
 	bool gpu_is_from_nccl; // its GPU numbers come from NCCL's RAS
 	bool page_had_comm;    // the page had this communicator in the last sample
+	// time of the last notice that the rank had left in order; only of a rank that has ended
+	uint64_t departure_sent_ns;
 	struct jobs_rank_report report;
 };
 
@@ -480,6 +485,8 @@ void comm_destroy(struct jobhost *host, struct host_comm *comm);
 // left.c: ranks that left in order. Keep the report of a rank that leaves its communicator. A rank
 // whose last counts are unknown is not kept: it counts as a rank that no agent holds.
 void departed_rank_keep(struct host_rank *rank, enum jobs_left how);
+// Notify the other agents of the ranks with this key that left here in order, as far as known.
+void departed_ranks_notify(struct jobhost *host, const struct host_comm *key);
 // Return whether the rank with this number left `comm` (NULL: none) before. Forget what is kept of
 // earlier attempts with the same key.
 bool departed_rank_begins_attempt(
@@ -522,7 +529,12 @@ void agree_restore_set(struct jobhost *host, struct host_rank *rank, const struc
 void agree_add_gone_ranks(
 	struct jobhost *host, struct host_comm *comm, const struct gone *gone, uint32_t count
 );
-// Return whether this agent is the coordinator: the lowest rank that is left runs here.
+// Add ranks that left in order. The coordinator is not sought among them.
+void agree_add_departed_ranks(
+	struct jobhost *host, struct host_comm *comm, const uint32_t *ranks, uint32_t count
+);
+void agree_forget_departed_ranks(struct host_comm *comm);
+// Return whether this agent is the coordinator: the lowest rank that remains runs here.
 bool agree_is_coordinator(struct jobhost *host, const struct host_comm *comm);
 // Return whether this partition of the cluster has the majority.
 bool agree_has_majority(const struct jobhost *host);
@@ -536,7 +548,7 @@ const struct gone *agree_find_gone_rank(const struct host_comm *comm, uint32_t r
 // Return true if this agent may report that the rank is gone: the roster places the rank on no
 // other agent. A rank that lives here is reported by nobody else.
 bool agree_can_report_rank(const struct host_comm *comm, uint64_t origin, uint32_t rank);
-// Return true if this agent may number this set: it holds the lowest rank that is left, and no rank
+// Return true if this agent may number this set: it holds the lowest rank that remains, and no rank
 // of the set lives here. The ranks ascend.
 bool agree_can_number_set(
 	const struct host_comm *comm, uint64_t origin, const uint32_t *ranks, uint32_t count
@@ -567,6 +579,15 @@ void notice_fini(struct jobhost *host);
 // Returns false if the rate limit is reached.
 bool notice_send_gone_rank(
 	struct jobhost *host, const struct host_comm *comm, const struct gone *gone
+);
+#define DEPARTURES_MAX 64u // ranks in one notice
+// Report ranks that left in order, not before `earliest_ns`.
+void notice_send_departures(
+	struct jobhost *host,
+	const struct host_comm *key,
+	const uint32_t *ranks,
+	uint32_t count,
+	uint64_t earliest_ns
 );
 void notice_send_level(struct jobhost *host, const struct level_order *order);
 // Send the agreed set. Returns false if the rate limit is reached.

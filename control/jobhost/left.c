@@ -9,10 +9,13 @@
 #include <unistd.h>
 
 #define LEFT_RANKS_MAX 64u // kept for one user, the newest ones
+#define SENT_AGAIN_NS (2 * RAS_NS_PER_SEC) // between two notices of one departure
 
 struct host_left {
 	TAILQ_ENTRY(host_left) of_user;
 	uint64_t comm_serial; // of the communicator's record on this node
+	uint64_t earliest_ns; // the rank did not leave before this time
+	uint64_t sent_ns;     // time of the last notice of the departure
 	struct jobs_rank_report report;
 };
 
@@ -86,14 +89,26 @@ static bool read_departure(const struct host_rank *rank, struct jobs_rank_report
 	return true;
 }
 
+// A packet of a connected process arrived after the last turn that served all. Without a connection
+// only the last sample proves that the rank was there.
+static uint64_t earliest_departure_ns(const struct host_rank *rank) {
+	uint64_t seen_ns = rank->report.attached ? loop_all_served_ns(rank->process->host->loop)
+						 : rank->report.sampled_ns;
+
+	return seen_ns > rank->since_ns ? seen_ns : rank->since_ns;
+}
+
 void departed_rank_keep(struct host_rank *rank, enum jobs_left how) {
 	struct host_user *user = rank->process->user;
 	const struct host_comm *comm = rank->comm;
 	struct host_left *left, *at;
 	uint32_t count = 0;
 
+	if (comm == NULL)
+		return;
+	agree_add_departed_ranks(user->host, rank->comm, &rank->told.rank, 1);
 	// A later attempt with the same key makes this one uninteresting.
-	if (comm == NULL || comm->is_past)
+	if (comm->is_past)
 		return;
 	left = calloc(1, sizeof(*left));
 	if (left == NULL)
@@ -107,6 +122,7 @@ void departed_rank_keep(struct host_rank *rank, enum jobs_left how) {
 		return;
 	}
 	left->comm_serial = comm->serial;
+	left->earliest_ns = earliest_departure_ns(rank);
 	left->report.left = (uint8_t)how;
 	left->report.exited_ns = loop_now_ns(user->host->loop);
 	left->report.process_state = JOBS_PROCESS_UNKNOWN;
@@ -122,6 +138,67 @@ void departed_rank_keep(struct host_rank *rank, enum jobs_left how) {
 	}
 	if (count == comm->size)
 		forget_key(user, comm, 0); // all its ranks were here, and left
+}
+
+// The departed ranks of one notice, and the earliest time at which one of them may have left.
+struct departures {
+	uint32_t ranks[DEPARTURES_MAX], count;
+	uint64_t earliest_ns;
+};
+
+// Add a rank, unless the notice is full or a notice of the rank was sent a moment ago.
+static void add_departure(
+	struct departures *departures,
+	uint32_t rank,
+	uint64_t earliest_ns,
+	uint64_t *sent_ns,
+	uint64_t now_ns
+) {
+	if (departures->count == DEPARTURES_MAX ||
+	    (*sent_ns != 0 && now_ns - *sent_ns < SENT_AGAIN_NS))
+		return;
+	*sent_ns = now_ns;
+	departures->ranks[departures->count++] = rank;
+	if (earliest_ns < departures->earliest_ns)
+		departures->earliest_ns = earliest_ns;
+}
+
+static void add_departures_of_user(
+	struct departures *departures, struct host_user *user, const struct host_comm *key
+) {
+	const uint64_t now_ns = loop_now_ns(user->host->loop);
+	struct host_process *process;
+	struct host_left *left;
+
+	TAILQ_FOREACH(left, &user->left, of_user) {
+		if (report_has_key(&left->report, key))
+			add_departure(
+				departures, left->report.rank, left->earliest_ns, &left->sent_ns,
+				now_ns
+			);
+	}
+	TAILQ_FOREACH(process, &user->ended, of_end) {
+		for (struct host_rank *rank = process->ranks; rank != NULL; rank = rank->next)
+			if (report_has_key(&rank->report, key) &&
+			    (rank->report.finalized || rank->report.destroyed))
+				add_departure(
+					departures, rank->report.rank, process->alive_ns,
+					&rank->departure_sent_ns, now_ns
+				);
+	}
+}
+
+void departed_ranks_notify(struct jobhost *host, const struct host_comm *key) {
+	struct departures departures = {.earliest_ns = UINT64_MAX};
+	struct host_user *user;
+
+	LIST_FOREACH(user, &host->users, all) {
+		add_departures_of_user(&departures, user, key);
+	}
+	if (departures.count > 0)
+		notice_send_departures(
+			host, key, departures.ranks, departures.count, departures.earliest_ns
+		);
 }
 
 bool departed_rank_begins_attempt(

@@ -32,6 +32,7 @@ enum notice_kind {
 	NOTICE_ROSTER_REQUEST, // asks the coordinator to send the roster
 	NOTICE_LEVEL,	       // names a job instead of a communicator
 	NOTICE_STALL,	       // the communicator is waiting or stuck
+	NOTICE_DEPARTED,       // ranks left in order; answers NOTICE_GONE, older agents ignore it
 };
 
 struct heard_notice {
@@ -198,6 +199,24 @@ void notice_send_stall(
 	(void)flood_notice(host, &writer, bytes);
 }
 
+void notice_send_departures(
+	struct jobhost *host,
+	const struct host_comm *key,
+	const uint32_t *ranks,
+	uint32_t count,
+	uint64_t earliest_ns
+) {
+	uint8_t bytes[64 + DEPARTURES_MAX * sizeof(*ranks)];
+	struct wire_writer writer;
+
+	wire_writer_init(&writer, bytes, sizeof(bytes));
+	put_head(&writer, NOTICE_DEPARTED, key, earliest_ns);
+	wire_put_u16(&writer, (uint16_t)count);
+	for (uint32_t n = 0; n < count; n++)
+		wire_put_u32(&writer, ranks[n]);
+	(void)flood_notice(host, &writer, bytes);
+}
+
 // A notice about a communicator, as read so far.
 struct comm_notice {
 	uint64_t origin;
@@ -299,6 +318,19 @@ handle_gone_rank(struct jobhost *host, struct host_comm *comm, struct comm_notic
 }
 
 static void
+handle_departures(struct jobhost *host, struct host_comm *comm, struct comm_notice *notice) {
+	uint32_t ranks[DEPARTURES_MAX], kept = 0;
+	uint32_t count = wire_get_count_u16(&notice->reader, DEPARTURES_MAX, sizeof(*ranks));
+
+	for (uint32_t n = 0; n < count; n++) {
+		ranks[kept] = wire_get_u32(&notice->reader);
+		kept += agree_can_report_rank(comm, notice->origin, ranks[kept]);
+	}
+	if (wire_reader_ok(&notice->reader) && notice->happened_ns > comm->newest_ns)
+		agree_add_departed_ranks(host, comm, ranks, kept);
+}
+
+static void
 handle_comm_notice(struct jobhost *host, struct host_comm *comm, struct comm_notice *notice) {
 	struct wire_reader *reader = &notice->reader;
 	struct stall stall = {0};
@@ -326,6 +358,9 @@ handle_comm_notice(struct jobhost *host, struct host_comm *comm, struct comm_not
 		    (stall.kind == TOCSIN_COMM_WAITING || stall.kind == TOCSIN_COMM_STUCK) &&
 		    (stall.rank == TOCSIN_NO_RANK || stall.rank < comm->size))
 			stall_notify_ranks(host, comm, &stall);
+		break;
+	case NOTICE_DEPARTED:
+		handle_departures(host, comm, notice);
 		break;
 	default:
 		break; // from a newer agent
@@ -385,7 +420,11 @@ void notice_handle(struct jobhost *host, uint64_t origin, const void *bytes, siz
 	fact_ns = wire_get_u64(reader);
 	comm = comm_find_by_key(host, &key);
 	next = comm_next_past(host, &key, NULL);
-	if (!wire_reader_ok(reader) || version != NOTICE_VERSION || (comm == NULL && next == NULL))
+	if (!wire_reader_ok(reader) || version != NOTICE_VERSION)
+		return;
+	if (notice.kind == NOTICE_GONE)
+		departed_ranks_notify(host, &key);
+	if (comm == NULL && next == NULL)
 		return;
 	if (notice.kind != NOTICE_ROSTER_REQUEST &&
 	    !peer_clock_translate(host, origin, fact_ns, &notice.happened_ns)) {
@@ -469,7 +508,7 @@ static void on_notice(void *ctx, uint64_t origin, const void *bytes, size_t size
 	bool of_comm = size < 2 || ((const uint8_t *)bytes)[1] != NOTICE_LEVEL;
 	struct heard_notice *heard;
 
-	if ((of_comm && host->comms == NULL) || host->heard_count >= HEARD_NOTICES_MAX)
+	if ((of_comm && LIST_EMPTY(&host->users)) || host->heard_count >= HEARD_NOTICES_MAX)
 		return;
 	heard = malloc(sizeof(*heard) + size);
 	if (heard == NULL)

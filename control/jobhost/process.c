@@ -209,6 +209,8 @@ static void finish_process(struct host_process *process) {
 				log_u64("completed", report->completed)
 			);
 			report_gone_rank(rank, cause);
+		} else if (rank->comm != NULL) {
+			agree_add_departed_ranks(host, rank->comm, &rank->told.rank, 1);
 		}
 		rank_leave_comm(rank);
 	}

@@ -109,6 +109,7 @@ void comm_destroy(struct jobhost *host, struct host_comm *comm) {
 	stall_clear(host, comm);
 	user->empty_comms -= comm->empty_ns != 0;
 	user->gone_ranks -= comm->gone_count;
+	agree_forget_departed_ranks(comm);
 	user->roster_rows -= comm->roster.count;
 	free(comm->gone);
 	free(comm->gone_order);
@@ -258,9 +259,10 @@ static void comm_add_rank(struct host_comm *comm, struct host_rank *rank) {
 	);
 	if (rank->since_ns <= comm->newest_ns)
 		return;
-	// The rows of the roster may be of ranks that ended before this rank registered.
+	// Roster and departed ranks may be of an attempt that ended before this rank registered.
 	comm->newest_ns = rank->since_ns;
 	roster_forget(comm);
+	agree_forget_departed_ranks(comm);
 	watch_add_comm(host, comm);
 	jobhost_sweep_often(host);
 }

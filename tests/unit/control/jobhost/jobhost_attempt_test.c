@@ -13,6 +13,7 @@
 #define NOTICE_GONE 1		      // numbers of notice.c
 #define NOTICE_AGREED 2
 #define NOTICE_ROSTER 3
+#define NOTICE_DEPARTED 7
 
 // A rank of the communicator, with a process of its own; the test reads its messages by hand.
 struct one_rank {
@@ -139,20 +140,24 @@ static void hear_gone(struct bed *bed, uint32_t attempt, uint32_t rank, uint64_t
 	notice_put(bed, &writer, bytes);
 }
 
-// The peer numbers a set of one rank.
-static void hear_set(struct bed *bed, uint32_t rank, uint64_t oldest_ns) {
+// The peer numbers a set of one rank, as the agent of rank `by`.
+static void hear_set_by(struct bed *bed, uint32_t by, uint32_t rank, uint64_t oldest_ns) {
 	uint8_t bytes[256];
 	struct wire_writer writer;
 
 	wire_writer_init(&writer, bytes, sizeof(bytes));
 	put_notice_head(&writer, NOTICE_AGREED, 0, oldest_ns - PEER_BEHIND_NS);
-	wire_put_u64(&writer, 7);
+	wire_put_u64(&writer, (uint64_t)by << 44 | 7);
 	wire_put_u32(&writer, rank);
 	wire_put_string(&writer, "test", 4);
 	wire_put_u16(&writer, 1);
 	wire_put_u32(&writer, rank);
 	wire_put_u32(&writer, 1);
 	notice_put(bed, &writer, bytes);
+}
+
+static void hear_set(struct bed *bed, uint32_t rank, uint64_t oldest_ns) {
+	hear_set_by(bed, 0, rank, oldest_ns);
 }
 
 static void hear_roster(struct bed *bed, uint32_t rank, uint64_t asked_ns) {
@@ -166,6 +171,18 @@ static void hear_roster(struct bed *bed, uint32_t rank, uint64_t asked_ns) {
 	wire_put_u32(&writer, rank);
 	wire_put_u32(&writer, 1);
 	wire_put_u32(&writer, 1);
+	notice_put(bed, &writer, bytes);
+}
+
+// The peer says that a rank left in order, not before this time of our clock.
+static void hear_departed(struct bed *bed, uint32_t rank, uint64_t at_ns) {
+	uint8_t bytes[256];
+	struct wire_writer writer;
+
+	wire_writer_init(&writer, bytes, sizeof(bytes));
+	put_notice_head(&writer, NOTICE_DEPARTED, 0, at_ns - PEER_BEHIND_NS);
+	wire_put_u16(&writer, 1);
+	wire_put_u32(&writer, rank);
 	notice_put(bed, &writer, bytes);
 }
 
@@ -285,6 +302,78 @@ static void a_set_with_an_end_before_the_registration_is_not_taken(void **state)
 	hear_set(bed, 5, now_ns(bed) - SECOND);
 	assert_int_equal(told_gone(&rank), 1u << 5);
 	close_rank(&rank);
+}
+
+static void the_lowest_rank_that_has_not_left_numbers_the_set(void **state) {
+	struct bed *bed = *state;
+	struct one_rank rank = open_rank(bed, 1, 0);
+
+	know_the_peer(bed);
+	pass_seconds(bed, 2);
+	hear_gone(bed, 0, 5, now_ns(bed) - SECOND);
+	assert_int_equal(told_gone(&rank), 1u << 5);
+	assert_int_equal(newest(bed)->agreed_count, 0); // rank 0 may number the set
+	// Rank 0 of an earlier attempt left before rank 1 registered.
+	hear_departed(bed, 0, now_ns(bed) - 3 * SECOND);
+	assert_int_equal(newest(bed)->agreed_count, 0);
+	hear_departed(bed, 1, now_ns(bed) - SECOND); // it lives here
+	hear_departed(bed, 0, now_ns(bed) - SECOND);
+	assert_int_equal(newest(bed)->agreed_count, 1);
+	assert_int_equal(newest(bed)->view >> 44, 1);
+	// Later sets follow at once.
+	hear_gone(bed, 0, 6, now_ns(bed));
+	assert_int_equal(newest(bed)->agreed_count, 2);
+	close_rank(&rank);
+}
+
+static void a_set_is_taken_from_the_lowest_rank_that_has_not_left(void **state) {
+	struct bed *bed = *state;
+	struct one_rank rank = open_rank(bed, 2, 0);
+
+	know_the_peer(bed);
+	pass_seconds(bed, 2);
+	hear_roster(bed, 0, now_ns(bed) - SECOND);
+	hear_departed(bed, 0, now_ns(bed));
+	hear_set_by(bed, 1, 5, now_ns(bed));
+	assert_int_equal(newest(bed)->agreed_count, 1);
+	assert_int_equal(told_gone(&rank), 1u << 5);
+	close_rank(&rank);
+}
+
+// The agents that miss a set ask by repeating the end, also if no rank is left here.
+static void a_departure_is_reported_to_agents_that_lack_a_set(void **state) {
+	struct bed *bed = *state;
+	struct one_rank rank = open_rank(bed, 0, 0);
+	const struct jobhost_counters *counters = jobhost_counters(bed->host);
+
+	put_counts(&rank, 1);
+	leave_job(&rank);
+	close_rank(&rank);
+	assert_null(newest(bed));
+	for (uint64_t sent = 1; sent <= 2; sent++) {
+		// Each of many agents repeats it, and one answer serves all.
+		hear_gone(bed, 0, 5, now_ns(bed));
+		hear_gone(bed, 0, 5, now_ns(bed));
+		assert_int_equal(counters->notices, sent);
+		pass_seconds(bed, 3);
+	}
+	hear_gone(bed, 1, 5, now_ns(bed)); // another attempt
+	assert_int_equal(counters->notices, 2);
+}
+
+static void a_local_rank_that_leaves_hands_the_set_on(void **state) {
+	struct bed *bed = *state;
+	struct one_rank first = open_rank(bed, 0, 0), second = open_rank(bed, 1, 0);
+
+	know_the_peer(bed);
+	put_counts(&first, 1);
+	leave_job(&first);
+	close_rank(&first);
+	pass_seconds(bed, 2);
+	hear_gone(bed, 0, 5, now_ns(bed));
+	assert_int_equal(newest(bed)->agreed_count, 1);
+	assert_int_equal(newest(bed)->view >> 44, 1);
+	close_rank(&second);
 }
 
 static void a_roster_from_before_the_registration_loses_nobody_with_a_node(void **state) {
@@ -419,6 +508,10 @@ UNIT_GROUP(jobhost_attempt) {
 		TEST(a_rank_that_registers_after_an_end_begins_an_attempt),
 		TEST(late_news_of_an_end_part_the_ranks_that_registered_before_and_after),
 		TEST(a_set_with_an_end_before_the_registration_is_not_taken),
+		TEST(the_lowest_rank_that_has_not_left_numbers_the_set),
+		TEST(a_set_is_taken_from_the_lowest_rank_that_has_not_left),
+		TEST(a_departure_is_reported_to_agents_that_lack_a_set),
+		TEST(a_local_rank_that_leaves_hands_the_set_on),
 		TEST(a_roster_from_before_the_registration_loses_nobody_with_a_node),
 		TEST(a_number_that_is_registered_again_begins_an_attempt),
 		TEST(a_rank_that_left_has_the_counts_that_its_page_last_had),
