@@ -120,6 +120,7 @@ struct host_comm {
 	bool is_past;		 // a rank registered later began another attempt with the same key
 	uint64_t serial;	 // number of this record
 	uint64_t newest_ns;	 // time of the last registration of a local rank
+	bool newest_is_stale;	 // the time of a registration has become known since
 	struct host_rank *ranks; // local ranks, linked by next_of_comm
 	uint32_t rank_count;
 	uint32_t gone_count;
@@ -470,6 +471,8 @@ struct host_rank *rank_add(
 	const struct job_register *told,
 	char reason[static JOB_REASON_BYTES]
 );
+// Find the time of the last registration again.
+void comm_refresh_newest(struct host_comm *comm);
 // Return the local rank with this number, or NULL.
 struct host_rank *
 rank_find_in_comm(struct jobhost *host, const struct host_comm *comm, uint32_t number);

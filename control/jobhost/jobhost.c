@@ -64,6 +64,7 @@ static void end_round(struct jobhost *host, uint64_t now_ns) {
 }
 
 static void comm_tick(struct jobhost *host, struct host_comm *comm, uint64_t now_ns) {
+	comm_refresh_newest(comm);
 	if (host->overlay != NULL)
 		node_apply_troubles(host, comm, &host->round.troubles, node_is_alive);
 	if (agree_tick(host, comm, now_ns))

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LEFT_RANKS_MAX 64u // kept for one user, the newest ones
+#define LEFT_RANKS_MAX 64u		   // kept for one user, the newest ones
 #define SENT_AGAIN_NS (2 * RAS_NS_PER_SEC) // between two notices of one departure
 
 struct host_left {

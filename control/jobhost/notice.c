@@ -293,8 +293,12 @@ end_concerns_comm(struct jobhost *host, struct host_comm *comm, const struct gon
 
 	if (gone->earliest_ns > comm->newest_ns)
 		return true;
-	for (const struct host_rank *at = comm->ranks; at != NULL; at = at->next_of_comm)
+	for (const struct host_rank *at = comm->ranks; at != NULL; at = at->next_of_comm) {
+		// The next sample shows when an earlier agent registered the rank.
+		if ((at->told.flags & JOB_REGISTER_AGAIN) != 0 && !at->page_had_comm)
+			return false;
 		first_ns = at->since_ns < first_ns ? at->since_ns : first_ns;
+	}
 	return gone->earliest_ns > first_ns && comm_split_attempt(host, comm, gone->earliest_ns);
 }
 

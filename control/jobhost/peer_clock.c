@@ -86,6 +86,9 @@ bool peer_clock_translate(
 	if (their_ns > INT64_MAX / 2)
 		their_ns = 0;
 	ns = (int64_t)their_ns + clocks->rows[place].offset_ns - (int64_t)(age_ns >> DRIFT_SHIFT);
+	// The clocks may also have drifted between the translated time and the question.
+	if (ns > 0 && (uint64_t)ns < clocks->rows[place].learned_ns)
+		ns -= (int64_t)((clocks->rows[place].learned_ns - (uint64_t)ns) >> DRIFT_SHIFT);
 	*ret_ns = ns < 0 ? 0 : (uint64_t)ns < now_ns ? (uint64_t)ns : now_ns;
 	return true;
 }

@@ -267,6 +267,25 @@ static void comm_add_rank(struct host_comm *comm, struct host_rank *rank) {
 	jobhost_sweep_often(host);
 }
 
+void comm_refresh_newest(struct host_comm *comm) {
+	if (!comm->newest_is_stale)
+		return;
+	comm->newest_is_stale = false;
+	comm->newest_ns = 0;
+	for (const struct host_rank *at = comm->ranks; at != NULL; at = at->next_of_comm)
+		if (at->since_ns > comm->newest_ns)
+			comm->newest_ns = at->since_ns;
+}
+
+// Return whether some rank ended before this agent started. A rank that registers again may have
+// registered after that end, so it does not join the record.
+static bool has_end_before_start(const struct jobhost *host, const struct host_comm *comm) {
+	for (uint32_t n = 0; n < comm->gone_count; n++)
+		if (comm->gone[n].earliest_ns != 0 && comm->gone[n].earliest_ns <= host->began_ns)
+			return true;
+	return false;
+}
+
 // Return the record that a new rank joins, or NULL without memory. The end of a rank never speaks
 // for a rank that registers after it. So a registration after an end begins an attempt, and so
 // does a number that is registered again. docs/internals/control.md has the rule.
@@ -281,7 +300,8 @@ static struct host_comm *join_attempt(
 	bool begins = departed_rank_begins_attempt(user, key, comm, told->rank);
 
 	begins = begins || (comm != NULL && comm->gone_count > 0);
-	if (comm != NULL && (!begins || (told->flags & JOB_REGISTER_AGAIN) != 0))
+	if (comm != NULL && (!begins || ((told->flags & JOB_REGISTER_AGAIN) != 0 &&
+					 !has_end_before_start(host, comm))))
 		return comm;
 	// Each notice is handled once for each attempt, so their number is limited.
 	if (comm != NULL && count_past_attempts(host, key, &empty) >= PAST_ATTEMPTS_MAX) {
@@ -340,7 +360,7 @@ struct host_rank *rank_add(
 	}
 	rank->process = process;
 	rank->told = *told;
-	// A rank of an earlier agent registered before this agent began.
+	// A rank of an earlier agent registered before this agent began; its page says when.
 	rank->since_ns =
 		(told->flags & JOB_REGISTER_AGAIN) != 0 ? host->began_ns : loop_now_ns(host->loop);
 	rank->next = process->ranks;

@@ -156,6 +156,18 @@ static void sample_marks(const struct job_marks *marks, struct jobs_rank_report 
 	}
 }
 
+// A rank that registered with an earlier agent hears of ends since then.
+static void sample_registration(const struct job_marks *marks, struct host_rank *rank) {
+	uint32_t at_s = atomic_load_explicit(&marks->registered_s, memory_order_relaxed);
+	uint64_t at_ns = at_s * RAS_NS_PER_SEC;
+
+	if (at_s == 0 || (rank->told.flags & JOB_REGISTER_AGAIN) == 0 || rank->comm == NULL ||
+	    at_ns >= rank->since_ns)
+		return;
+	rank->since_ns = at_ns;
+	rank->comm->newest_is_stale = true;
+}
+
 // Returns false if the page does not hold the communicator.
 static bool sample_counts(struct host_rank *rank, uint32_t slots) {
 	struct jobhost *host = rank->process->host;
@@ -200,6 +212,7 @@ static bool sample_counts(struct host_rank *rank, uint32_t slots) {
 			&origin.completed, &several[2], load_copy(&completed->counts.total), n
 		);
 		sample_marks(&launched->marks, report);
+		sample_registration(&launched->marks, rank);
 	}
 	// A step is unknown if its first reported operation is not launched yet, or its reporting
 	// is over.

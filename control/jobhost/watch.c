@@ -49,7 +49,11 @@ static void begin_roster_send(struct jobhost *host, struct host_comm *comm) {
 void watch_on_roster_request(struct jobhost *host, struct host_comm *comm) {
 	uint64_t now_ns = loop_now_ns(host->loop);
 
-	if (!agree_is_coordinator(host, comm) || comm->roster.count == 0)
+	if (!agree_is_coordinator(host, comm))
+		return;
+	// An agent that asks may have started a moment ago, and lacks the set.
+	comm->agreed_set_unsent = comm->agreed_set_unsent || comm->agreed_count > 0;
+	if (comm->roster.count == 0)
 		return;
 	if (comm->roster_send_began_ns == 0 || now_ns - comm->roster_send_began_ns >= TOLD_AGAIN_NS)
 		begin_roster_send(host, comm);

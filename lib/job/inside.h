@@ -132,6 +132,8 @@ void job_page_destroy(struct tocsin_job *job);
 void page_detach_child(struct tocsin_job *job);
 // Take a free slot for the communicator. Returns its index, or JOB_SLOTS if none is free.
 uint32_t page_allocate_slot(struct tocsin_job *job, const struct tocsin_comm *comm, uint64_t owner);
+// Note that an agent has registered the communicator now.
+void page_note_registration(struct tocsin_job *job, const struct tocsin_comm *comm);
 // Note the last counts of a communicator for the agent, before its slots are released.
 void page_note_departure(struct tocsin_job *job, struct tocsin_comm *comm);
 void page_release_slots(struct tocsin_job *job, uint64_t number);

@@ -93,6 +93,13 @@ page_allocate_slot(struct tocsin_job *job, const struct tocsin_comm *comm, uint6
 	return slot;
 }
 
+void page_note_registration(struct tocsin_job *job, const struct tocsin_comm *comm) {
+	atomic_store_explicit(
+		&job->page->launched[comm->first_slot].marks.registered_s,
+		(uint32_t)((job_now_ns() + NS_PER_S - 1) / NS_PER_S), memory_order_release
+	);
+}
+
 void page_note_departure(struct tocsin_job *job, struct tocsin_comm *comm) {
 	struct job_departure *departure =
 		&job->page->head.departures[comm->number % JOB_DEPARTURES];
@@ -147,6 +154,7 @@ void page_release_slots(struct tocsin_job *job, uint64_t number) {
 		atomic_store_explicit(&marks->init_state, 0, memory_order_release);
 		atomic_store_explicit(&marks->async_error, 0, memory_order_release);
 		atomic_store_explicit(&marks->flags, 0, memory_order_release);
+		atomic_store_explicit(&marks->registered_s, 0, memory_order_release);
 		atomic_store_explicit(&marks->signatures_lost, 0, memory_order_release);
 		atomic_store_explicit(&marks->started_from, 0, memory_order_release);
 		atomic_store_explicit(&marks->completed_from, 0, memory_order_release);

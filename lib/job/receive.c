@@ -53,6 +53,8 @@ static bool on_registered(struct tocsin_job *job, const void *packet) {
 	if (comm != NULL) {
 		comm->state = TOCSIN_JOB_CONNECTED;
 		comm->reason[0] = '\0';
+		if ((comm->told.flags & JOB_REGISTER_AGAIN) == 0)
+			page_note_registration(job, comm);
 		comm->told.flags |= JOB_REGISTER_AGAIN; // for the next agent
 	}
 	return true;

@@ -82,7 +82,8 @@ struct job_signature {
 struct job_marks {
 	_Atomic uint32_t init_state, async_error;
 	_Atomic uint32_t flags; // JOB_MARK_...
-	_Atomic uint32_t unused;
+	// Time of the first JOB_REGISTERED, CLOCK_MONOTONIC in seconds, rounded up; 0: unknown.
+	_Atomic uint32_t registered_s;
 	// signatures lost in this slot; used in every slot
 	_Atomic uint64_t signatures_lost;
 	// number of the first reported operation; 0: all

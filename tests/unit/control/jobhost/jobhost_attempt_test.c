@@ -499,6 +499,73 @@ static void a_rank_of_an_earlier_agent_stays_in_its_attempt(void **state) {
 	close_rank(&second);
 }
 
+// Let a rank that an earlier agent registered at this time register again; 0: it does not say when.
+static struct one_rank open_rank_again(struct bed *bed, uint32_t number, uint64_t at_ns) {
+	struct one_rank rank = {.bed = bed, .page = memory(JOB_PAGE_BYTES, SEALS)};
+	struct job_register told = good_register(1);
+	const uint32_t at_s = (uint32_t)(at_ns / SECOND);
+	char reason[JOB_REASON_BYTES];
+
+	put_counts(&rank, 1);
+	write_page(
+		&rank, offsetof(struct job_page, launched[0].marks.registered_s), &at_s,
+		sizeof(at_s)
+	);
+	rank.fd = raw_greet(bed, rank.page);
+	told.rank = number;
+	told.size = SIZE;
+	told.flags = JOB_REGISTER_AGAIN;
+	raw_send(rank.fd, &told, sizeof(told), -1);
+	assert_int_equal(raw_answer(bed, rank.fd, reason), JOB_REGISTERED);
+	return rank;
+}
+
+static void an_end_while_no_agent_ran_is_told_to_ranks_that_had_registered(void **state) {
+	struct bed *bed = *state;
+	const uint64_t began_ns = now_ns(bed);
+	struct one_rank first = open_rank_again(bed, 1, began_ns - 100 * SECOND);
+	struct one_rank second = open_rank_again(bed, 2, began_ns - 20 * SECOND);
+	struct one_rank older = open_rank_again(bed, 3, 0), late;
+
+	know_the_peer(bed);
+	// No end is told before the pages are read.
+	hear_gone(bed, 0, 5, began_ns - 50 * SECOND);
+	assert_int_equal(told_gone(&first) | told_gone(&second) | told_gone(&older), 0);
+	look_again(bed);
+	look_again(bed);
+	hear_gone(bed, 0, 5, began_ns - 50 * SECOND);
+	assert_int_equal(told_gone(&first), 1u << 5);
+	assert_int_equal(told_gone(&second) | told_gone(&older), 0);
+	// A rank of a second attempt that registers again later does not join.
+	late = open_rank_again(bed, 4, began_ns - 20 * SECOND);
+	look_again(bed);
+	look_again(bed);
+	hear_gone(bed, 0, 5, began_ns - 50 * SECOND);
+	assert_int_equal(told_gone(&late), 0);
+	hear_gone(bed, 0, 6, now_ns(bed));
+	assert_int_equal(told_gone(&first), 1u << 6);
+	assert_int_equal(told_gone(&second) & told_gone(&older) & told_gone(&late), 1u << 6);
+	close_rank(&first);
+	close_rank(&second);
+	close_rank(&older);
+	close_rank(&late);
+}
+
+static void a_set_of_before_the_start_is_taken_by_ranks_that_had_registered(void **state) {
+	struct bed *bed = *state;
+	const uint64_t began_ns = now_ns(bed);
+	struct one_rank rank = open_rank_again(bed, 1, began_ns - 30 * SECOND);
+
+	know_the_peer(bed);
+	look_again(bed);
+	look_again(bed);
+	hear_set(bed, 5, began_ns - 45 * SECOND);
+	assert_int_equal(told_gone(&rank), 0);
+	hear_set(bed, 5, began_ns - 10 * SECOND);
+	assert_int_equal(told_gone(&rank), 1u << 5);
+	close_rank(&rank);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 UNIT_GROUP(jobhost_attempt) {
@@ -518,6 +585,8 @@ UNIT_GROUP(jobhost_attempt) {
 		TEST(a_rank_that_left_with_unknown_counts_is_not_shown),
 		TEST(attempts_that_a_launcher_counts_are_communicators_of_their_own),
 		TEST(a_rank_of_an_earlier_agent_stays_in_its_attempt),
+		TEST(an_end_while_no_agent_ran_is_told_to_ranks_that_had_registered),
+		TEST(a_set_of_before_the_start_is_taken_by_ranks_that_had_registered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
