@@ -48,9 +48,10 @@ def pages_of(pid):
 
 
 def counts_of(pid):
-    """Return the counts by number of the communicator; None without a page."""
+    """Return the counts by number of the communicator; None without a page, or before it has its
+    size."""
     page = next(pages_of(pid), None)
-    return None if page is None else counts_in(page)
+    return counts_in(page) if page else None
 
 
 def counts_in(page):
