@@ -63,24 +63,26 @@ static struct hearsay_source *source_get(struct ras *ras, uint64_t source) {
 	return found;
 }
 
-// Return true if the update makes a name a member here that was none in an earlier start.
-static bool name_is_new(const struct ras *ras, uint64_t id, uint8_t state, uint64_t incarnation) {
+bool hearsay_name_is_new(const struct ras *ras, uint64_t id, uint8_t state, uint64_t incarnation) {
 	uint32_t slot = peers_find(&ras->peers, id);
+	const struct peer_entry *entry;
 
 	if (!ras->joined || state != RAS_ALIVE || id == ras->self_id ||
 	    peers_member_count(&ras->peers) < HEARSAY_VIEW_MIN)
 		return false;
-	return slot == RAS_NO_SLOT ||
-	       (!peer_is_member(ras_entry(ras, slot)) &&
-		ras_incarnation_start(incarnation) >
-			ras_incarnation_start(ras_entry(ras, slot)->incarnation));
+	if (slot == RAS_NO_SLOT)
+		return true;
+	entry = ras_entry(ras, slot);
+	return !peer_is_member(entry) && incarnation > entry->incarnation &&
+	       ((entry->flags & PEER_NEVER_MEMBER) != 0 ||
+		ras_incarnation_start(incarnation) > ras_incarnation_start(entry->incarnation));
 }
 
 bool hearsay_item_is_excess(struct ras *ras, const struct message_news *item, uint64_t source) {
 	const struct peer_news *news = &item->news;
 
 	return source != 0 && item->record != NULL &&
-	       name_is_new(ras, news->id, news->state, news->incarnation) &&
+	       hearsay_name_is_new(ras, news->id, news->state, news->incarnation) &&
 	       peers_find(&ras->hearsay.names, news->id) == RAS_NO_SLOT &&
 	       source_get(ras, source)->told_count >= HEARSAY_TOLD_MAX;
 }
@@ -147,21 +149,25 @@ static void name_store(struct ras *ras, const struct peer_news *news, uint64_t s
 }
 
 bool hearsay_update_waits(struct ras *ras, const struct peer_news *news, uint64_t source) {
+	struct peer_news named = *news;
 	const struct peer_entry *entry;
-	uint32_t slot;
+	uint32_t slot = peers_find(&ras->peers, news->id);
 
-	if (source == 0 || news->record == NULL || peers_news_check(news) != 0 ||
-	    !name_is_new(ras, news->id, news->state, news->incarnation))
+	// A refutation has no record. It is about the start that the table holds.
+	if (named.record == NULL && slot != RAS_NO_SLOT)
+		named.record = ras_entry(ras, slot)->record;
+	if (source == 0 || named.record == NULL || peers_news_check(&named) != 0 ||
+	    !hearsay_name_is_new(ras, news->id, news->state, news->incarnation))
 		return false;
 	slot = peers_find(&ras->hearsay.names, news->id);
 	if (slot != RAS_NO_SLOT) {
 		entry = peers_entry(&ras->hearsay.names, slot);
-		if (entry->record == news->record)
+		if (entry->record == named.record)
 			return entry->observers[0] == source;
-		if (entry->record->start > news->record->start)
+		if (entry->record->start > named.record->start)
 			return true;
 	}
-	name_store(ras, news, source);
+	name_store(ras, &named, source);
 	return true;
 }
 
@@ -192,7 +198,7 @@ bool hearsay_handshake_waits(
 	uint64_t source = hearsay_source_of(conn);
 	struct hearsay_source *from;
 
-	if (!name_is_new(ras, news->id, news->state, news->incarnation))
+	if (!hearsay_name_is_new(ras, news->id, news->state, news->incarnation))
 		return false;
 	from = source_get(ras, source);
 	if (record_source(news->record) != source) {

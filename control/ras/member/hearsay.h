@@ -56,6 +56,9 @@ void hearsay_tick(struct ras *ras);
 // Return the number that stands for the IP address of a connection.
 uint64_t hearsay_source_of(const struct conn *conn);
 
+// Return true if the update makes a name a member here that was none before, or in an earlier start
+// only. A name is also new if only a report of its end came before.
+bool hearsay_name_is_new(const struct ras *ras, uint64_t id, uint8_t state, uint64_t incarnation);
 // Return true if the source may report no further unknown names in this minute. Then its item can
 // be skipped before its record is decoded. `source` is 0 for the table of a joiner.
 bool hearsay_item_is_excess(struct ras *ras, const struct message_news *item, uint64_t source);

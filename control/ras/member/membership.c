@@ -266,10 +266,10 @@ bool membership_apply(struct ras *ras, const struct peer_news *news, struct link
 		memory_update(ras, slot, &before);
 	if (replaced)
 		relay_peer_changed(ras, slot); // messages under way were meant for one run only
-	if (change == PEERS_JOINED) {
+	if (change == PEERS_JOINED)
 		ras->liveness.joined_ns = ras->observed_ns;
+	if (change == PEERS_JOINED || change == PEERS_REJOINED)
 		hearsay_forget(ras, news->id);
-	}
 	if (change == PEERS_JOINED && !counts)
 		votes_note_join_in_partition(ras, slot, (before.flags & PEER_READMITTED) != 0);
 	else if (change == PEERS_JOINED)

@@ -388,6 +388,7 @@ static int entry_insert(
 		.since_ns = now_ns,
 		.maint = news->maint,
 		.state = news->state,
+		.flags = news->state == RAS_ALIVE ? 0 : PEER_NEVER_MEMBER,
 		.hops = news->hops,
 	};
 	entry_store_end(entry, news, signature);
@@ -512,12 +513,13 @@ static void entry_update(
 	if (news->record != NULL && news->record != entry->record)
 		record_replace(peers, entry, news->record);
 	if (!same_start) {
-		entry->flags = 0;
+		entry->flags = news->state == RAS_ALIVE ? 0 : PEER_NEVER_MEMBER;
 		entry->revived = 0;
 		if (news->state == RAS_ALIVE)
 			entry->since_ns = now_ns; // a new start, even if the old one was alive
 	} else if (!peer_is_member(entry) && news->state == RAS_ALIVE) {
 		entry->revived = (uint32_t)(entry->incarnation & RAS_REFUTATIONS_MAX) + 1;
+		entry->flags &= (uint8_t)~PEER_NEVER_MEMBER;
 	}
 	signature_release(peers, entry);
 	entry->incarnation = news->incarnation;

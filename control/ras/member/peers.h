@@ -95,6 +95,7 @@ static inline uint8_t peers_death_weight(uint8_t cause, uint8_t observer_count) 
 #define PEER_LATE_JOINER 0x10	  // may have joined beside a partition: has no vote yet
 #define PEER_IS_OPPONENT 0x20	  // has no vote, but counts as an opponent if a census misses it
 #define PEER_REPORTS_US_LATE 0x40 // the latest census of this peer named us as a late joiner
+#define PEER_NEVER_MEMBER 0x80	  // a report of its end came first: this start was no member here
 #define PEER_NO_VOTE (PEER_READMITTED | PEER_LATE_JOINER)
 
 struct ring_place {

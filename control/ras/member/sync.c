@@ -180,6 +180,7 @@ static void brief_apply_newer(
 		.maint = brief->maint,
 	};
 	uint32_t slot = peers_find(&ras->peers, brief->id);
+	bool is_new = hearsay_name_is_new(ras, brief->id, brief->state, brief->incarnation);
 	bool applied;
 
 	if (message_state_is_foreign(brief->state))
@@ -189,8 +190,10 @@ static void brief_apply_newer(
 	if (brief->id != ras->self_id && slot == RAS_NO_SLOT)
 		applied = brief->state != RAS_ALIVE; // the death of an unknown peer is ignored
 	else
-		// The witnesses of a death and the signature of a departure are not in a brief.
-		applied = (brief->id == ras->self_id ||
+		// The witnesses of a death and the signature of a departure are not in a brief. The
+		// record of a new name is pulled, since the name needs a proof.
+		applied = !is_new &&
+			  (brief->id == ras->self_id ||
 			   (brief->state == RAS_ALIVE &&
 			    ras_entry(ras, slot)->record->digest == brief->record_digest)) &&
 			  membership_apply(ras, &news, link);

@@ -102,6 +102,43 @@ static void view_of_three_believes_each_report(void **state) {
 	lone_destroy(lone);
 }
 
+// Regression: an invented name whose death came first was believed as soon as it refuted the death.
+static void refuted_death_of_an_invented_name_proves_nothing(void **state) {
+	struct lone *lone = lone_of(8, 1);
+	struct peer_news alive = invent(lone->interner, lone->ras, 1);
+	struct peer_news dead = alive;
+	struct peer_news refuted = alive;
+	struct ras_record *record = alive.record;
+
+	(void)state;
+	dead.state = RAS_DEAD;
+	dead.cause = RAS_CAUSE_SILENT;
+	dead.observer_count = 2;
+	dead.observers[0] = lone_id(lone, 2);
+	dead.observers[1] = lone_id(lone, 3);
+	alive.incarnation = refuted.incarnation = ras_incarnation(1, 1);
+	refuted.record = NULL;
+	lone_report(lone, 11, &dead);
+	assert_int_equal(peers_tombstone_count(&lone->ras->peers), 1);
+	for (uint32_t n = 0; n < 3; n++) {
+		lone_report(lone, 11, &alive);
+		lone_report(lone, 11, &refuted);
+		assert_int_equal(peers_member_count(&lone->ras->peers), 8);
+	}
+	lone_report(lone, 12, &refuted);
+	assert_int_equal(peers_member_count(&lone->ras->peers), 9);
+	assert_int_equal(peers_tombstone_count(&lone->ras->hearsay.names), 0);
+	// This agent has seen the start as a member, so a later refutation needs no proof.
+	alive.incarnation = ras_incarnation(1, 3);
+	dead.incarnation = ras_incarnation(1, 2);
+	lone_report(lone, 11, &dead);
+	assert_int_equal(peers_member_count(&lone->ras->peers), 8);
+	lone_report(lone, 11, &alive);
+	assert_int_equal(peers_member_count(&lone->ras->peers), 9);
+	ras_record_put(lone->interner, record);
+	lone_destroy(lone);
+}
+
 static void invented_names_are_bounded_and_forgotten(void **state) {
 	struct lone *lone = lone_of(8, 1);
 	size_t before;
@@ -203,6 +240,7 @@ UNIT_GROUP(ras_hearsay) {
 		cmocka_unit_test(name_of_one_source_waits_until_another_one_reports_it),
 		cmocka_unit_test(another_record_of_the_name_is_no_second_report),
 		cmocka_unit_test(view_of_three_believes_each_report),
+		cmocka_unit_test(refuted_death_of_an_invented_name_proves_nothing),
 		cmocka_unit_test(invented_names_are_bounded_and_forgotten),
 		cmocka_unit_test(silent_node_is_dead_in_the_usual_time_while_names_are_invented),
 		cmocka_unit_test(name_that_one_member_reports_is_proven_at_its_address),
