@@ -142,6 +142,9 @@ static int slots_scan(struct history_file *file, struct history_file_report *rep
 
 		if (list == NULL)
 			return -ENOMEM;
+		// The last block counts even if it is torn: a later block needs a higher number.
+		if (count > 0)
+			file->last_sequence[tier] = list[count - 1]->sequence;
 		for (uint32_t n = 0; n + 1 < count; n++) {
 			if (slots_are_copies(list[n], list[n + 1]))
 				slot_drop_copy(
@@ -152,8 +155,6 @@ static int slots_scan(struct history_file *file, struct history_file_report *rep
 				report->blocks++;
 		}
 		report->blocks += count > 0;
-		if (count > 0)
-			file->last_sequence[tier] = list[count - 1]->sequence;
 		free(list);
 	}
 	return 0;

@@ -157,6 +157,8 @@ static void a_torn_block_costs_only_what_it_added(void **state) {
 	assert_int_equal(damaged, 0);
 	assert_int_equal(found.blocks, 2);
 	assert_int_equal(found.nodes, 2);
+	// Later blocks come after all that was stored, so the ring overwrites the oldest ones.
+	assert_int_equal(history_file_next_sequence(file, HISTORY_FINE), 3);
 	history_file_close(file);
 	close(fd);
 }
