@@ -17,6 +17,8 @@
 #define TIER_BLOCKS_MIN 4 // two slots for the block that grows, and two older blocks
 #define FINE_EIGHTHS 3	  // share of the fine tier; the coarse tier has the rest
 #define NO_SLOT UINT32_MAX
+// A higher number in a file is forged: numbers that follow it must be valid as well.
+#define SEQUENCE_MAX (UINT64_MAX / 2)
 
 struct slot {
 	uint64_t sequence; // 0: free, damaged, or an older copy of another slot
@@ -127,6 +129,8 @@ static int slots_scan(struct history_file *file, struct history_file_report *rep
 			err = history_header_read(bytes, &header);
 		else if (err != -ENODATA)
 			return err;
+		if (err == 0 && header.sequence > SEQUENCE_MAX)
+			err = -EBADMSG;
 		if (err == 0 && header.owner != file->owner)
 			report->foreign++;
 		else if (err == 0)

@@ -233,6 +233,23 @@ static void a_file_that_was_cut_off_or_filled_with_noise_is_used_again(void **st
 	close(fd);
 }
 
+static void a_forged_number_leaves_room_for_further_blocks(void **state) {
+	struct history_file *file = open_file(SIZE);
+	struct found found;
+	uint64_t damaged;
+
+	(void)state;
+	write_block(file, UINT64_MAX - 1, 1);
+	history_file_close(file);
+	file = open_file(SIZE);
+	assert_int_equal(report.damaged, 1);
+	assert_int_equal(history_file_next_sequence(file, HISTORY_FINE), 1);
+	write_block(file, 1, 2);
+	found = read_all(file, &damaged);
+	assert_int_equal(found.nodes, 2);
+	history_file_close(file);
+}
+
 static void a_file_changes_its_size_and_keeps_what_fits(void **state) {
 	struct history_file *file = open_file(SIZE);
 	struct found found;
@@ -306,6 +323,7 @@ UNIT_GROUP(history_file) {
 		CASE(a_torn_block_costs_only_what_it_added),
 		CASE(flipped_foreign_and_newer_blocks_are_counted_and_skipped),
 		CASE(a_file_that_was_cut_off_or_filled_with_noise_is_used_again),
+		CASE(a_forged_number_leaves_room_for_further_blocks),
 		CASE(a_file_changes_its_size_and_keeps_what_fits),
 		CASE(a_disk_without_room_shortens_the_history_or_refuses_it),
 		CASE(a_file_that_was_removed_is_noticed),
