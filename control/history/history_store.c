@@ -38,12 +38,16 @@ static void drop_disk(void *arg) {
 
 static int call_open(void *arg) {
 	struct disk *disk = arg;
+	int err = 0;
 
-	if (disk->file != NULL)
-		return 0;
-	return history_file_open(
-		disk->directory, disk->size_bytes, disk->owner, &disk->file, &disk->report
-	);
+	if (disk->file == NULL)
+		err = history_file_open(
+			disk->directory, disk->size_bytes, disk->owner, &disk->file, &disk->report
+		);
+	for (int n = 0; n < HISTORY_TIERS && err == 0; n++)
+		disk->next_sequence[n] =
+			history_file_next_sequence(disk->file, (enum history_tier)n);
+	return err;
 }
 
 static void log_opened(const struct history *history) {
@@ -85,7 +89,7 @@ static void on_opened(struct keeper_request *request, void *arg, int result) {
 	log_opened(history);
 	for (int n = 0; n < HISTORY_TIERS; n++) {
 		enum history_tier tier = (enum history_tier)n;
-		uint64_t next = history_file_next_sequence(disk->file, tier);
+		uint64_t next = disk->next_sequence[n];
 
 		// After the file was removed, a block that is being filled goes on.
 		if (history->blocks[n]->sequence >= next)

@@ -16,9 +16,10 @@ struct disk {
 	char *directory;
 	uint64_t size_bytes, owner;
 	uint32_t interval_s;
-	struct history_file *file; // NULL: not open
-	// Result of the last attempt to open it.
+	struct history_file *file; // NULL: not open; for the keeper alone
+	// Results of the last attempt to open it. The loop reads them before it asks again.
 	struct history_file_report report;
+	uint64_t next_sequence[HISTORY_TIERS];
 };
 
 struct disk *disk_get(struct disk *disk);
