@@ -262,18 +262,25 @@ uint64_t history_file_next_sequence(const struct history_file *file, enum histor
 	return file->last_sequence[tier] + 1;
 }
 
-// Return the slot of a tier's part whose block is the oldest, or a free one. The slots of the block
-// that grows are left out.
+// Return the slot of a tier's part whose block is the oldest, or a free one. A block of the other
+// tier, from when the file had another size, is like a free one: its number says nothing here. The
+// slots of the block that grows are left out.
 static uint32_t slot_oldest(const struct history_file *file, enum history_tier tier) {
 	uint32_t first = tier == HISTORY_FINE ? 0 : file->fine_count;
 	uint32_t end = tier == HISTORY_FINE ? file->fine_count : file->slot_count;
 	uint32_t oldest = NO_SLOT;
+	uint64_t lowest = 0;
 
 	for (uint32_t n = first; n < end; n++) {
+		const struct slot *slot = &file->slots[n];
+		uint64_t sequence = slot->tier == tier ? slot->sequence : 0;
+
 		if (n == file->current[tier] || n == file->spare[tier])
 			continue;
-		if (oldest == NO_SLOT || file->slots[n].sequence < file->slots[oldest].sequence)
+		if (oldest == NO_SLOT || sequence < lowest) {
 			oldest = n;
+			lowest = sequence;
+		}
 	}
 	must(oldest != NO_SLOT);
 	return oldest;

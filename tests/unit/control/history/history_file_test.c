@@ -269,6 +269,31 @@ static void a_file_changes_its_size_and_keeps_what_fits(void **state) {
 	history_file_close(file);
 }
 
+static void slots_that_a_smaller_file_gives_to_another_tier_are_used(void **state) {
+	uint32_t slots = history_file_tier_blocks(SIZE, HISTORY_COARSE);
+	struct history_file *file = open_file(2 * SIZE);
+	struct found found = {0};
+
+	(void)state;
+	for (uint64_t n = 0; n < history_file_tier_blocks(2 * SIZE, HISTORY_FINE); n++)
+		write_block(file, 1000 + n, 1);
+	history_file_close(file);
+	file = open_file(SIZE);
+	for (uint64_t n = 1; n <= slots; n++) {
+		history_block_begin(&block, HISTORY_COARSE, OWNER, n);
+		assert_true(history_block_put_period(&block, BEGIN_S, 3600));
+		assert_int_equal(
+			history_file_write(file, block.bytes, history_block_seal(&block)), 0
+		);
+	}
+	assert_int_equal(
+		history_file_read(file, HISTORY_COARSE, INT64_MIN, INT64_MAX, count_block, &found),
+		0
+	);
+	assert_int_equal(found.blocks, slots);
+	history_file_close(file);
+}
+
 // The limit on the size of files stands for a disk without room.
 static void a_disk_without_room_shortens_the_history_or_refuses_it(void **state) {
 	struct rlimit before, tight = {0, 0};
@@ -325,6 +350,7 @@ UNIT_GROUP(history_file) {
 		CASE(a_file_that_was_cut_off_or_filled_with_noise_is_used_again),
 		CASE(a_forged_number_leaves_room_for_further_blocks),
 		CASE(a_file_changes_its_size_and_keeps_what_fits),
+		CASE(slots_that_a_smaller_file_gives_to_another_tier_are_used),
 		CASE(a_disk_without_room_shortens_the_history_or_refuses_it),
 		CASE(a_file_that_was_removed_is_noticed),
 	};
