@@ -16,23 +16,13 @@
 #define DEFAULT_S 3600
 #define QUOTED_BYTES 96
 
-struct story {
-	struct past past;
-	uint32_t next; // next path
-	bool begun;
-};
-
-// Write the members before the array of paths, which stays open.
-static void story_begin(struct session *session, const struct story *story) {
-	const struct past *past = &story->past;
+static json_t *story_json(struct session *session, const struct past *past) {
 	const struct history_answer *answer = past->answer;
 	char since[SHOW_BYTES], until[SHOW_BYTES], oldest[SHOW_BYTES], self[NAMES_TEXT_BYTES];
 	int64_t end_s = answer->since_s + (int64_t)answer->points * answer->step_s;
-	json_t *object;
-	char *text;
 
 	names_format_id(session_ras(session), ras_self_id(session_ras(session)), self);
-	object = json_pack(
+	return json_pack(
 		"{s:o,s:s,s:b,s:s,s:s,s:I,s:o,s:I,s:b,s:b,s:o,s:o}", "node",
 		safe_string_json(past->name), "observer", self, "known", past->is_known, "since",
 		past_time_text(answer->since_s, since), "until", past_time_text(end_s, until),
@@ -44,37 +34,17 @@ static void story_begin(struct session *session, const struct story *story) {
 		"paths_cut", answer->is_cut, "periods", past_periods_json(answer), "events",
 		past_events_json(session, answer)
 	);
-	session_add_schema(object);
-	text = json_dumps(object, JSON_COMPACT | JSON_ENSURE_ASCII);
-	json_decref(object);
-	if (text == NULL) {
-		session->out.failed = true;
-		return;
-	}
-	text_add(&session->out, text, strlen(text) - 1); // without the closing brace
-	text_print(&session->out, ",\"paths\":[");
-	free(text);
 }
 
 static bool story_step(struct session *session) {
-	struct story *story = session->work;
-	const struct history_answer *answer = story->past.answer;
+	struct past *past = session->work;
 
-	if (past_has_failed(session, &story->past) || past_is_unknown(session, &story->past))
+	if (past->has_begun)
+		return past_write_path(session, past);
+	if (past_has_failed(session, past) || past_is_unknown(session, past))
 		return true;
-	if (!story->begun) {
-		story_begin(session, story);
-		story->begun = true;
-		return false;
-	}
-	if (story->next < answer->series_count) {
-		if (story->next > 0)
-			text_add(&session->out, ",", 1);
-		text_add_json(&session->out, past_path_json(session, answer, story->next++));
-		return false;
-	}
-	text_print(&session->out, "]}\n");
-	return true;
+	past_begin(session, past, story_json(session, past));
+	return false;
 }
 
 // Parse the next word as a time, if there is one. Returns false after an error message.
@@ -103,16 +73,16 @@ void answer_history(struct session *session, const char *rest) {
 		.points = POINTS,
 		.events = EVENTS_SHOWN,
 	};
-	struct story *story = calloc(1, sizeof(*story));
+	struct past *past = calloc(1, sizeof(*past));
 
-	if (story == NULL) {
+	if (past == NULL) {
 		session_fail(session, "out of memory");
 		return;
 	}
-	if (!past_parse_node(session, &rest, &story->past) ||
+	if (!past_parse_node(session, &rest, past) ||
 	    !parse_time_word(session, &rest, &question.since_s) ||
 	    !parse_time_word(session, &rest, &question.until_s)) {
-		free(story);
+		free(past);
 		return;
 	}
 	if (*rest != '\0' || question.since_s > question.until_s) {
@@ -120,12 +90,12 @@ void answer_history(struct session *session, const char *rest) {
 			session, *rest != '\0' ? "HISTORY takes a node and two times"
 					       : "the first time is after the second"
 		);
-		free(story);
+		free(past);
 		return;
 	}
-	question.peer = story->past.id;
-	question.all_paths = story->past.is_self;
+	question.peer = past->id;
+	question.all_paths = past->is_self;
 	question.events_since_ns = question.since_s * (int64_t)RAS_NS_PER_SEC;
 	question.events_until_ns = (question.until_s + 1) * (int64_t)RAS_NS_PER_SEC - 1;
-	past_ask(session, &story->past, &question, story_step);
+	past_ask(session, past, &question, story_step);
 }

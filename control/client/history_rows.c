@@ -109,7 +109,14 @@ bool past_is_unknown(struct session *session, const struct past *past) {
 	return !is_known;
 }
 
+// A client can ask about times near the end of int64_t, and the header of a block may name any one.
 const char *past_time_text(int64_t unix_s, char text[static SHOW_BYTES]) {
+	int64_t most_s = INT64_MAX / (int64_t)RAS_NS_PER_SEC;
+
+	if (unix_s > most_s)
+		unix_s = most_s;
+	if (unix_s < -most_s)
+		unix_s = -most_s;
 	show_time(unix_s * (int64_t)RAS_NS_PER_SEC, text);
 	return text;
 }
@@ -157,7 +164,7 @@ static uint64_t latency_or_unknown(uint64_t ns) {
 	return ns != 0 ? ns : RECORD_UNKNOWN;
 }
 
-json_t *
+static json_t *
 past_path_json(struct session *session, const struct history_answer *answer, uint32_t place) {
 	const struct history_series *series = answer->series[place];
 	struct history_path_row row = {
@@ -188,4 +195,33 @@ past_path_json(struct session *session, const struct history_answer *answer, uin
 			);
 	}
 	return record_to_json(&history_path_record, &row);
+}
+
+void past_begin(struct session *session, struct past *past, json_t *object) {
+	char *text;
+
+	session_add_schema(object);
+	text = json_dumps(object, JSON_COMPACT | JSON_ENSURE_ASCII);
+	json_decref(object);
+	past->has_begun = true;
+	if (text == NULL) {
+		session->out.failed = true;
+		return;
+	}
+	text_add(&session->out, text, strlen(text) - 1); // without the closing brace
+	text_print(&session->out, ",\"paths\":[");
+	free(text);
+}
+
+bool past_write_path(struct session *session, struct past *past) {
+	const struct history_answer *answer = past->answer;
+
+	if (past->next_path == answer->series_count) {
+		text_print(&session->out, "]}\n");
+		return true;
+	}
+	if (past->next_path > 0)
+		text_add(&session->out, ",", 1);
+	text_add_json(&session->out, past_path_json(session, answer, past->next_path++));
+	return false;
 }

@@ -19,6 +19,8 @@ struct past {
 	int err;
 	session_step_fn *step;	       // runs when the answer is there
 	struct history_answer *answer; // NULL until then, and after an error
+	uint32_t next_path;	       // of those that are written in steps
+	bool has_begun;
 };
 
 // Parse the name of a node at the start of *rest. It may have left the table long ago. Returns
@@ -42,5 +44,10 @@ bool past_is_unknown(struct session *session, const struct past *past);
 const char *past_time_text(int64_t unix_s, char text[static SHOW_BYTES]);
 json_t *past_periods_json(const struct history_answer *answer);
 json_t *past_events_json(struct session *session, const struct history_answer *answer);
-json_t *
-past_path_json(struct session *session, const struct history_answer *answer, uint32_t place);
+
+// An answer can have 128 paths, so each of them takes a step of its own.
+
+// Write the members of an object, which is taken over. The array of paths follows them.
+void past_begin(struct session *session, struct past *past, json_t *object);
+// Write one more path, or the end of the answer. Returns true at the end.
+bool past_write_path(struct session *session, struct past *past);

@@ -100,51 +100,50 @@ static json_t *event_time_json(const struct state_event *event) {
 	return json_string(when);
 }
 
+// Keep the last events.
+static void events_cut(struct history_answer *answer) {
+	uint32_t hidden = answer->event_count;
+
+	hidden = hidden > EVENTS_SHOWN ? hidden - EVENTS_SHOWN : 0;
+	answer->event_count -= hidden;
+	memmove(answer->events, answer->events + hidden,
+		answer->event_count * sizeof(answer->events[0]));
+}
+
 static bool why_at_step(struct session *session) {
-	const struct past *past = session->work;
+	struct past *past = session->work;
 	struct history_answer *answer = past->answer;
-	json_t *paths = json_array();
+	json_t *state, *verdict, *since, *verdict_since, *evidence;
 	char at[SHOW_BYTES], oldest[SHOW_BYTES];
 	struct known known;
-	uint32_t hidden;
 
-	if (past_has_failed(session, past) || past_is_unknown(session, past)) {
-		json_decref(paths);
+	if (past->has_begun)
+		return past_write_path(session, past);
+	if (past_has_failed(session, past) || past_is_unknown(session, past))
 		return true;
-	}
 	known = known_find(past);
 	show_time(past->at_ns, at);
-	for (uint32_t n = 0; n < answer->series_count; n++)
-		json_array_append_new(paths, past_path_json(session, answer, n));
-	{
-		json_t *state = state_json(&known), *verdict = verdict_json(&known);
-		json_t *since = event_time_json(known.state);
-		json_t *verdict_since = event_time_json(known.verdict);
-		json_t *evidence =
-			known.verdict != NULL ? safe_string_json(known.verdict->text) : json_null();
-
-		hidden =
-			answer->event_count > EVENTS_SHOWN ? answer->event_count - EVENTS_SHOWN : 0;
-		memmove(answer->events, answer->events + hidden,
-			(answer->event_count - hidden) * sizeof(answer->events[0]));
-		answer->event_count -= hidden;
-		session_json(
-			session,
-			json_pack(
-				"{s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:b,s:o,s:o,s:I}", "node",
-				safe_string_json(past->name), "at", at, "state", state, "since",
-				since, "verdict", verdict, "verdict_since", verdict_since,
-				"evidence", evidence, "oldest",
-				answer->oldest_s != INT64_MAX
-					? json_string(past_time_text(answer->oldest_s, oldest))
-					: json_null(),
-				"recorded", answer->has_file, "events",
-				past_events_json(session, answer), "paths", paths, "step_ns",
-				(json_int_t)answer->step_s * (json_int_t)RAS_NS_PER_SEC
-			)
-		);
-	}
-	return true;
+	state = state_json(&known);
+	since = event_time_json(known.state);
+	verdict = verdict_json(&known);
+	verdict_since = event_time_json(known.verdict);
+	evidence = known.verdict != NULL ? safe_string_json(known.verdict->text) : json_null();
+	events_cut(answer); // `known` points into the events
+	past_begin(
+		session, past,
+		json_pack(
+			"{s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:b,s:o,s:I}", "node",
+			safe_string_json(past->name), "at", at, "state", state, "since", since,
+			"verdict", verdict, "verdict_since", verdict_since, "evidence", evidence,
+			"oldest",
+			answer->oldest_s != INT64_MAX
+				? json_string(past_time_text(answer->oldest_s, oldest))
+				: json_null(),
+			"recorded", answer->has_file, "events", past_events_json(session, answer),
+			"step_ns", (json_int_t)answer->step_s * (json_int_t)RAS_NS_PER_SEC
+		)
+	);
+	return false;
 }
 
 bool why_at(struct session *session, const char *rest) {
