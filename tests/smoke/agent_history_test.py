@@ -27,7 +27,7 @@ def ask(*arguments, status=0, agent=first):
     return done
 
 
-def history(*arguments, since="5m"):
+def history(*arguments, since="15m"):
     return json.loads(ask("history", *arguments, "--since", since, "--json").stdout)
 
 
@@ -36,9 +36,10 @@ def verdicts(answer):
 
 
 def last_verdict(name):
-    """Of n3, as n1 sees it."""
-    return [event["time"] for event in first.events("VERDICT", "n3")
-            if event["text"].startswith(name)][-1]
+    """The time of the last such verdict on n3, as n1 sees it; None without one."""
+    times = [event["time"] for event in first.events("VERDICT", "n3")
+             if event["text"].startswith(name)]
+    return times[-1] if times else None
 
 
 def test_paths(_):
@@ -65,20 +66,20 @@ def test_paths(_):
 def test_freeze(_):
     """A frozen agent is in the history and in why --at, and is healthy before and after"""
     third.freeze()
-    agents.wait_until("the verdict", lambda: first.events("VERDICT", "n3") and
-                      last_verdict("agent-frozen"))
+    agents.wait_until("the verdict", lambda: last_verdict("agent-frozen"))
     agents.wait_until("its record", lambda: "agent-frozen" in verdicts(history("n3")))
     third.thaw()
-    agents.wait_until("its recovery", lambda: verdicts(history("n3"))[-1] == "healthy")
+    agents.wait_until("its recovery", lambda: verdicts(history("n3"))[-1:] == ["healthy"])
     frozen["at"] = last_verdict("agent-frozen")
     check_freeze()
 
 
 def check_freeze():
-    """What is asked before and after restarts."""
+    """What is asked before and after restarts. A period may be the one of the restart."""
+    agents.wait_until("its recovery", lambda: verdicts(history("n3"))[-1:] == ["healthy"])
     answer = history("n3")
     found = verdicts(answer)
-    assert "agent-frozen" in found and found[-1] == "healthy", found
+    assert "agent-frozen" in found, found
     assert any(event["event"] == "VERDICT" and "agent-frozen" in event["text"]
                for event in answer["events"]), answer["events"]
     told = json.loads(ask("why", "n3", "--at", frozen["at"], "--json").stdout)
@@ -142,8 +143,9 @@ def test_damage(_):
     first.start()
     ring.wait_ring(agents.WAIT_SECONDS)
     agents.wait_until("an answer", lambda: history("n3")["damaged_blocks"] > 0)
-    file.unlink()
-    file.mkdir()
+    link = file.with_name("link")
+    link.symlink_to("nowhere")
+    link.rename(file)  # at once: the agent makes a removed file again within a second
     agents.wait_log(first, "history_open_failed")
     expect(history("n3")["recorded"], False)
     assert history("n3")["events"], "the journal still answers"
