@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NODES_MAX 256	     // recorded in one period
-#define COARSE_SAVE_TICKS 10 // a coarse period is also stored after so many fine ones
-#define CLOCK_JUMP_S 5	     // less is a slewed clock, or a late turn of the loop
+#define NODES_MAX 256	     // nodes recorded in one period
+#define COARSE_SAVE_TICKS 10 // fine periods after which an unfinished coarse one is stored
+#define CLOCK_JUMP_S 5	     // a smaller step is slewing, or a late turn of the loop
 #define RECORD_BYTES_FINE 28 // typical size of a path's record; see docs/internals/control.md
 #define RECORD_BYTES_COARSE 44
-#define OVERHEAD_PERMILLE 1100 // names of paths in each block, and its unused end
+#define OVERHEAD_PERMILLE 1100 // with the names of paths and the unused ends of blocks
 
 static int64_t realtime_s(const struct history *history) {
 	const struct overlay *overlay = history->config.overlay;
@@ -66,8 +66,7 @@ void history_add_probe(
 	history_bins_add(&entry->fine, answered, latency_ns);
 }
 
-// Add the fine bins to the coarse ones. At the end of a coarse period, forget paths without a
-// probe.
+// Add the fine bins to the coarse ones, and clear the fine ones.
 static void entries_end_fine_period(struct history *history) {
 	for (uint32_t n = 0; n < history->entry_count; n++) {
 		struct path_entry *entry = history->entries[n];
@@ -77,6 +76,7 @@ static void entries_end_fine_period(struct history *history) {
 	}
 }
 
+// Clear the coarse bins, and forget paths that had no probe in this period.
 static void entries_end_coarse_period(struct history *history) {
 	uint32_t kept = 0;
 
@@ -258,8 +258,8 @@ static void on_stuck(void *ctx, struct keeper *keeper) {
 			LOG_LEVEL_WARN, "history_disk_hangs",
 			log_str("directory", history->config.directory),
 			log_str("effect",
-				"records are lost, and questions about the past are refused, until "
-				"the disk answers")
+				"up to 8 blocks of records wait in memory; questions about the past "
+				"are refused until the disk answers")
 		);
 	history->was_stuck = true;
 	history_fail_queries(history, -ETIMEDOUT);

@@ -604,7 +604,7 @@ function meshFlows(root) {
 	}
 	if (root.incast) {
 		heading("Incast: all to one at once");
-		table(["to", "flows", "sum, Gbit/s", "of the best pair", "slowest flow, Gbit/s"],
+		table(["to", "flows", "sum, Gbit/s", "of the best rate alone", "slowest flow, Gbit/s"],
 			worstFirst(root.incast, (row) => row.gbits / row.best_pair_gbits).map((row) =>
 				[own.names[row.to], String(row.flows), rate(row.gbits),
 					share(row.gbits, row.best_pair_gbits), rate(row.slowest_gbits)]));

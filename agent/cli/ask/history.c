@@ -34,10 +34,10 @@ static const struct word_spec words[] = {
 static const char details[] =
 	"The agent that is asked answers from its own file: the state and the verdicts\n"
 	"of NODE as this agent saw them, its own paths to NODE, and the events about\n"
-	"NODE. Of itself it shows all its paths. With PEER, the agent of NODE is asked\n"
-	"for its path to PEER. --node asks another agent.\n"
+	"NODE. For its own node it shows all its paths. With PEER, the agent of NODE is\n"
+	"asked for its path to PEER. --node asks another agent.\n"
 	"\n"
-	"There are at most 60 periods. They are as long as [history] interval, or an\n"
+	"There are at most 61 periods. They are as long as [history] interval, or an\n"
 	"hour if the time is longer than two days or older than the records of each\n"
 	"interval, or a multiple of these. Only paths to neighbours on a ring are\n"
 	"recorded. tocsind --check-config prints how far back the records go.\n"

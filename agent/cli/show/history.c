@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Shows the answer of HISTORY: the node in a row of signs, the paths as curves, and the events.
+// Shows the answer of HISTORY: the states of the node as a row of characters, the paths as curves,
+// and the events.
 #include "show/history.h"
 
 #include "show/answers.h"
@@ -15,7 +16,7 @@
 #define LINE_BYTES 512
 #define LEVELS 8
 
-// Return whether the terminal shows UTF-8, by the variables that decide about it.
+// Return whether the terminal shows UTF-8, according to the locale variables.
 static bool terminal_has_utf8(void) {
 	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
 
@@ -151,7 +152,7 @@ void history_print_events(struct page *page, const json_t *events) {
 	size_t n;
 
 	if (json_array_size(events) == 0) {
-		page_print(page, "\nNo event of it was recorded in this time.\n");
+		page_print(page, "\nNo event about the node was recorded in this time.\n");
 		return;
 	}
 	page_print(page, "\n%s\n", event_line_head);
@@ -159,8 +160,8 @@ void history_print_events(struct page *page, const json_t *events) {
 		event_line_print(event, page->whole, false, page->text);
 }
 
-// Return the sign of a period.
-static char period_sign(const json_t *period) {
+// Return the character of a period.
+static char period_character(const json_t *period) {
 	if (!fact_holds(period, "kept"))
 		return ' ';
 	if (!fact_is(period, "state", "alive"))
@@ -180,10 +181,10 @@ static void print_periods(struct page *page, const json_t *periods) {
 	page_print(page, "  ");
 	json_array_foreach(periods, n, period) {
 		if (n < COLUMNS_MAX)
-			page_print(page, "%c", period_sign(period));
+			page_print(page, "%c", period_character(period));
 	}
 	page_print(page, "\n");
-	// Each change of the verdict.
+	// Print a line for each change of the verdict.
 	json_array_foreach(periods, n, period) {
 		const char *verdict = fact_word(period, "verdict");
 
@@ -210,13 +211,13 @@ void show_history(struct page *page, const json_t *answer) {
 		fact_name(answer, "observer")
 	);
 	page_print(
-		page, "  %s to %s, a sign for each %s\n", fact_name(answer, "since"),
+		page, "  %s to %s, one character for each %s\n", fact_name(answer, "since"),
 		fact_name(answer, "until"), step
 	);
 	if (!fact_holds(answer, "recorded"))
 		page_print(page, "  no records: [history] size is 0, or the file cannot be used\n");
 	else if (fact_known(answer, "oldest"))
-		page_print(page, "  the oldest record is of %s\n", fact_name(answer, "oldest"));
+		page_print(page, "  the oldest record is from %s\n", fact_name(answer, "oldest"));
 	else
 		page_print(page, "  there is no record yet\n");
 	if (fact_number(answer, "damaged_blocks") > 0)

@@ -4,8 +4,8 @@
 
 #include "show/page.h"
 
-// Print the paths of an answer, each with a line of signs for the median latency of its periods.
-// `periods` gives the columns; NULL: those of the points themselves.
+// Print the paths of an answer, each with a curve of the median latency of its periods. The curve
+// has a column for each of `periods`; NULL: for each point.
 void history_print_paths(struct page *page, const json_t *paths, const json_t *periods);
 void history_print_events(struct page *page, const json_t *events);
 

@@ -16,7 +16,7 @@ print_known(struct page *page, const json_t *answer, const char *key, const char
 	if (fact_known(answer, since_key))
 		page_print(page, ", since %s", fact_name(answer, since_key));
 	else if (fact_known(answer, key))
-		page_print(page, ", by the record of that minute; its event is not kept");
+		page_print(page, ", from the record of that period; its event is not stored");
 	page_print(page, "\n");
 }
 
@@ -33,7 +33,7 @@ void show_why_at(struct page *page, const json_t *answer) {
 	}
 	if (!fact_known(answer, "state") && !fact_known(answer, "verdict"))
 		page_print(
-			page, "  nothing of that time is kept; the oldest record is of %s\n",
+			page, "  no record of that time; the oldest record is from %s\n",
 			fact_known(answer, "oldest") ? fact_name(answer, "oldest") : "no time"
 		);
 	if (json_array_size(paths) > 0)

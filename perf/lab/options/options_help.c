@@ -133,8 +133,8 @@ static const struct row rows[] = {
 	 "  --bandwidth          rates instead of round trips: writes of 64 KiB for 500ms by\n"
 	 "                       default; with --duration, --depth (16), --queue-pairs,\n"
 	 "                       --bidirectional and --inline of bw\n"
-	 "  --congestion         also the pairs of a round alone and all at once\n"
-	 "  --incast             also all to one at once, for each process\n"},
+	 "  --congestion         then measure the pairs of one round, alone and all at once\n"
+	 "  --incast             then measure all to one at once, for each process\n"},
 	{MESH,
 	 "How the processes of a mesh start and meet:\n"
 	 "  --local N            start N processes on this machine\n"
