@@ -48,7 +48,7 @@ void check_report_unit_denials(
 	const struct agent_settings *settings, const char *path, FILE *stream
 );
 
-// history.c: print for how long the history holds records, by number of paths.
+// history.c: print the time for which the history holds records, for several numbers of paths.
 void check_report_history(const struct agent_settings *settings, FILE *stream);
 
 // check_unit_user.c: print what the user of the unit may not read or run. Root calls it, to check

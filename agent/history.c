@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The history of the agent: its configuration, and how long it will hold.
+// The history of the agent: its configuration, and the time that its file will cover.
 #include "agent.h"
 #include "check.h"
 

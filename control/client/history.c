@@ -16,7 +16,7 @@
 #define DEFAULT_S 3600
 #define QUOTED_BYTES 96
 
-static json_t *story_json(struct session *session, const struct past *past) {
+static json_t *history_reply_json(struct session *session, const struct past *past) {
 	const struct history_answer *answer = past->answer;
 	char since[SHOW_BYTES], until[SHOW_BYTES], oldest[SHOW_BYTES], self[NAMES_TEXT_BYTES];
 	int64_t end_s = answer->since_s + (int64_t)answer->points * answer->step_s;
@@ -36,14 +36,14 @@ static json_t *story_json(struct session *session, const struct past *past) {
 	);
 }
 
-static bool story_step(struct session *session) {
+static bool history_reply_step(struct session *session) {
 	struct past *past = session->work;
 
 	if (past->has_begun)
 		return past_write_path(session, past);
-	if (past_has_failed(session, past) || past_is_unknown(session, past))
+	if (past_has_failed(session, past) || past_node_is_unknown(session, past))
 		return true;
-	past_begin(session, past, story_json(session, past));
+	past_begin(session, past, history_reply_json(session, past));
 	return false;
 }
 
@@ -97,5 +97,5 @@ void answer_history(struct session *session, const char *rest) {
 	question.all_paths = past->is_self;
 	question.events_since_ns = question.since_s * (int64_t)RAS_NS_PER_SEC;
 	question.events_until_ns = (question.until_s + 1) * (int64_t)RAS_NS_PER_SEC - 1;
-	past_ask(session, past, &question, story_step);
+	past_ask(session, past, &question, history_reply_step);
 }

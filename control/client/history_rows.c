@@ -95,7 +95,7 @@ bool past_has_failed(struct session *session, const struct past *past) {
 	return true;
 }
 
-bool past_is_unknown(struct session *session, const struct past *past) {
+bool past_node_is_unknown(struct session *session, const struct past *past) {
 	const struct history_answer *answer = past->answer;
 	bool is_known = past->is_known || answer->series_count > 0 || answer->event_count > 0;
 

@@ -17,17 +17,17 @@ struct past {
 	bool is_self;
 	int64_t at_ns; // WHY: UNIX time that is asked about
 	int err;
-	session_step_fn *step;	       // runs when the answer is there
+	session_step_fn *step;	       // runs when the answer has arrived
 	struct history_answer *answer; // NULL until then, and after an error
 	uint32_t next_path;	       // of those that are written in steps
 	bool has_begun;
 };
 
-// Parse the name of a node at the start of *rest. It may have left the table long ago. Returns
-// false after an error message.
+// Parse the name of a node at the start of *rest. The node may have left the table long ago.
+// Returns false after an error message.
 bool past_parse_node(struct session *session, const char **rest, struct past *past);
-// Ask the question. The session owns `past` afterwards, as the first member of its work, and `step`
-// runs when the answer or past->err is there.
+// Ask the question. The session then owns `past`, which must be the first member of the session's
+// work. `step` runs when the answer has arrived or past->err is set.
 void past_ask(
 	struct session *session,
 	struct past *past,
@@ -35,11 +35,11 @@ void past_ask(
 	session_step_fn *step
 );
 void past_drop(void *work);
-// Return true after an error message, if the question failed.
+// If the question failed, write an error message and return true.
 bool past_has_failed(struct session *session, const struct past *past);
 
-// Return true after an error message, if neither the table nor the history knows the node.
-bool past_is_unknown(struct session *session, const struct past *past);
+// If neither the table nor the history knows the node, write an error message and return true.
+bool past_node_is_unknown(struct session *session, const struct past *past);
 
 const char *past_time_text(int64_t unix_s, char text[static SHOW_BYTES]);
 json_t *past_periods_json(const struct history_answer *answer);

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AROUND_S 1800 // records before the time that are shown
+#define BEFORE_S 1800 // records of this time before `at` are shown
 #define POINTS 30
 #define EVENTS_READ HISTORY_EVENTS_MAX
 #define EVENTS_SHOWN 8
@@ -39,14 +39,15 @@ static enum ras_state state_after(enum ras_event_kind kind) {
 	}
 }
 
-struct known {
-	const struct state_event *state, *verdict; // the last ones; NULL: none
-	const struct history_node_point *point;	   // the period of the time; NULL: no record
+struct past_state {
+	const struct state_event *state,
+		*verdict; // last event of the state and of the verdict; NULL: none
+	const struct history_node_point *point; // the period of the time; NULL: no record
 };
 
-static struct known known_find(const struct past *past) {
+static struct past_state past_state_find(const struct past *past) {
 	const struct history_answer *answer = past->answer;
-	struct known known = {NULL, NULL, NULL};
+	struct past_state known = {NULL, NULL, NULL};
 	int64_t at_s = past->at_ns / (int64_t)RAS_NS_PER_SEC;
 	uint32_t point;
 
@@ -67,7 +68,7 @@ static struct known known_find(const struct past *past) {
 }
 
 // Return the state: of an event, else of the record of that time.
-static json_t *state_json(const struct known *known) {
+static json_t *state_json(const struct past_state *known) {
 	if (known->state != NULL)
 		return json_string(ras_state_name(state_after(known->state->event.kind)));
 	if (known->point == NULL)
@@ -79,7 +80,7 @@ static json_t *state_json(const struct known *known) {
 	));
 }
 
-static json_t *verdict_json(const struct known *known) {
+static json_t *verdict_json(const struct past_state *known) {
 	enum verdict verdict = VERDICT_HEALTHY;
 
 	if (known->verdict != NULL)
@@ -115,13 +116,13 @@ static bool why_at_step(struct session *session) {
 	struct history_answer *answer = past->answer;
 	json_t *state, *verdict, *since, *verdict_since, *evidence;
 	char at[SHOW_BYTES], oldest[SHOW_BYTES];
-	struct known known;
+	struct past_state known;
 
 	if (past->has_begun)
 		return past_write_path(session, past);
-	if (past_has_failed(session, past) || past_is_unknown(session, past))
+	if (past_has_failed(session, past) || past_node_is_unknown(session, past))
 		return true;
-	known = known_find(past);
+	known = past_state_find(past);
 	show_time(past->at_ns, at);
 	state = state_json(&known);
 	since = event_time_json(known.state);
@@ -167,7 +168,7 @@ bool why_at(struct session *session, const char *rest) {
 	}
 	past->at_ns = question.events_until_ns = at_ns;
 	question.until_s = at_ns / (int64_t)RAS_NS_PER_SEC;
-	question.since_s = question.until_s - AROUND_S;
+	question.since_s = question.until_s - BEFORE_S;
 	question.peer = past->id;
 	question.all_paths = false;
 	past_ask(session, past, &question, why_at_step);

@@ -6,9 +6,9 @@
 #define WAIT_NOTICED_NS (100 * RAS_NS_PER_MS / 1000)
 // A thread that runs this many times longer than it waits meets few probes while it waits.
 #define RUNS_MOSTLY_TIMES 20
-// A thread with more wake-ups than one waits twice as long, and a mean hides longer waits.
+// A sample may need two wake-ups, and one wait may be longer than the mean.
 #define SAMPLE_TURNS 2
-#define SHORT_PERMILLE 100 // share of an interval from which one thread waits much
+#define SHORT_PERMILLE 100 // share of an interval from which a thread counts as waiting
 #define SHORT_BEGIN 5	   // intervals of the last eight that begin a shortage
 #define SHORT_END 1	   // intervals of the last eight that may remain when it ends
 #define SHORT_INTERVALS 8
@@ -53,8 +53,8 @@ bool waits_update(
 		const struct schedstat *before = &waits->before[n], *now = &stats[n];
 		uint64_t permille, turn_ns;
 
-		// The totals of another thread may be lower. A thread without a turn has waited for
-		// nothing that is counted yet.
+		// Lower totals belong to another thread. If a thread had no turn, the kernel has
+		// not counted its present wait yet.
 		if (before->turns == 0 || now->turns <= before->turns ||
 		    now->waited_ns < before->waited_ns || now->ran_ns < before->ran_ns)
 			continue;
@@ -80,7 +80,7 @@ uint64_t waits_turn_ns(const struct waits *waits) {
 uint64_t waits_sample_ns(const struct waits *waits, uint64_t late_ns, uint64_t responder_ns) {
 	uint64_t wait_ns;
 
-	// A page of a peer may hold anything.
+	// The page of a peer may hold any value, so limit it.
 	if (responder_ns > PATH_LATENCY_MAX_NS)
 		responder_ns = PATH_LATENCY_MAX_NS;
 	wait_ns = SAMPLE_TURNS * (waits_turn_ns(waits) + responder_ns);

@@ -17,7 +17,7 @@ struct waits {
 	// intervals; 0: none that matters.
 	uint64_t turn_ns, turn_before_ns;
 	uint32_t permille; // share of the last interval in which one thread waited
-	uint8_t seconds;   // a bit per interval, the newest is bit 0: one thread waited much
+	uint8_t seconds;   // a bit per interval, newest is bit 0: a thread waited long
 	bool is_short;
 	uint64_t since_ns; // start of the shortage
 };
@@ -29,7 +29,7 @@ bool waits_update(
 	uint64_t now_ns,
 	const struct schedstat stats[static FABRIC_THREADS_MAX]
 );
-// Return the longer mean wait of the last two intervals.
+// Return the longer of the mean waits of the last two intervals.
 uint64_t waits_turn_ns(const struct waits *waits);
 // Return the part of a sample's latency that waiting may explain. `late_ns`: how late the probe
 // began. `responder_ns`: mean wait of the responder's threads; 0 if it is hardware.

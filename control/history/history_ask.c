@@ -11,24 +11,24 @@
 #include <string.h>
 
 #define READ_LIMIT_NS (10 * RAS_NS_PER_SEC)
-// Beyond this time a question is answered from the coarse tier: reading stays fast.
+// A question about a longer time reads the coarse tier, so that reading stays fast.
 #define FINE_RANGE_S (INT64_C(2) * 86400)
 #define MEDIAN_PERMILLE 500
 #define P99_PERMILLE 990
 
-// A question on its way through the keeper, with the bins of each point.
-struct asking {
+// A question that a call of the keeper answers, with the bins of each point.
+struct ask_job {
 	struct disk *disk;
 	struct history_question question;
 	struct history_answer *answer;
 	struct history_bins *bins[HISTORY_SERIES_MAX]; // a bin set for each point
 	struct history_reader reader;
-	int64_t from_s, to_s; // records whose period begins in here are taken
-	int64_t end_s;	      // end of the last period taken
+	int64_t from_s, to_s; // only periods that begin in this range are merged
+	int64_t end_s;	      // end of the last merged period
 	int err;
 };
 
-// Return the place of the item's path among the series; their number if it has none yet.
+// Return the index of the series of the item's path; the number of series if there is none yet.
 static uint32_t series_find(const struct history_answer *answer, const struct history_item *item) {
 	uint32_t n = 0;
 
@@ -45,8 +45,8 @@ static uint32_t series_find(const struct history_answer *answer, const struct hi
 
 // Return the bins of the item's path at its point. NULL: no room or no memory.
 static struct history_bins *
-bins_for(struct asking *asking, const struct history_item *item, uint32_t point) {
-	struct history_answer *answer = asking->answer;
+bins_for(struct ask_job *job, const struct history_item *item, uint32_t point) {
+	struct history_answer *answer = job->answer;
 	uint32_t place = series_find(answer, item);
 
 	if (place == HISTORY_SERIES_MAX) {
@@ -55,29 +55,29 @@ bins_for(struct asking *asking, const struct history_item *item, uint32_t point)
 	}
 	if (place == answer->series_count) {
 		answer->series[place] = calloc(1, sizeof(struct history_series));
-		asking->bins[place] = calloc(answer->points, sizeof(struct history_bins));
+		job->bins[place] = calloc(answer->points, sizeof(struct history_bins));
 		answer->series_count++; // also without memory, so that both are freed
-		if (answer->series[place] == NULL || asking->bins[place] == NULL) {
-			asking->err = -ENOMEM;
+		if (answer->series[place] == NULL || job->bins[place] == NULL) {
+			job->err = -ENOMEM;
 			return NULL;
 		}
 		answer->series[place]->name = *item->path;
 	}
-	return &asking->bins[place][point];
+	return &job->bins[place][point];
 }
 
-static void take_node(struct asking *asking, const struct history_item *item, uint32_t point) {
-	struct history_node_point *node = &asking->answer->node[point];
+static void point_merge_node(struct ask_job *job, const struct history_item *item, uint32_t point) {
+	struct history_node_point *node = &job->answer->node[point];
 
-	if (item->node.id != asking->question.peer || item->node.verdict < node->verdict)
+	if (item->node.id != job->question.peer || item->node.verdict < node->verdict)
 		return;
 	node->verdict = item->node.verdict;
 	node->state = item->node.state;
 }
 
-// Count a period at each point that it touches.
-static void take_period(struct asking *asking, const struct history_item *item) {
-	struct history_answer *answer = asking->answer;
+// Mark each point that a period overlaps as covered.
+static void points_cover_period(struct ask_job *job, const struct history_item *item) {
+	struct history_answer *answer = job->answer;
 	int64_t end_s = item->begin_s + item->seconds;
 
 	for (uint32_t n = 0; n < answer->points; n++) {
@@ -86,54 +86,54 @@ static void take_period(struct asking *asking, const struct history_item *item) 
 		if (item->begin_s < begin_s + answer->step_s && end_s > begin_s)
 			answer->node[n].is_covered = true;
 	}
-	if (end_s > asking->end_s)
-		asking->end_s = end_s;
+	if (end_s > job->end_s)
+		job->end_s = end_s;
 }
 
-static void take_block(void *ctx, const uint8_t *bytes, size_t used) {
-	struct asking *asking = ctx;
-	struct history_answer *answer = asking->answer;
+static void block_merge(void *ctx, const uint8_t *bytes, size_t used) {
+	struct ask_job *job = ctx;
+	struct history_answer *answer = job->answer;
 	struct history_item item;
 
-	history_reader_init(&asking->reader, bytes, used);
-	while (asking->err == 0 && history_reader_next(&asking->reader, &item)) {
+	history_reader_init(&job->reader, bytes, used);
+	while (job->err == 0 && history_reader_next(&job->reader, &item)) {
 		int64_t point = (item.begin_s - answer->since_s) / answer->step_s;
 		struct history_bins *bins;
 
-		if (item.begin_s < asking->from_s || item.begin_s > asking->to_s ||
+		if (item.begin_s < job->from_s || item.begin_s > job->to_s ||
 		    item.begin_s < answer->since_s || point >= answer->points)
 			continue;
 		if (item.kind == HISTORY_ITEM_PERIOD)
-			take_period(asking, &item);
+			points_cover_period(job, &item);
 		else if (item.kind == HISTORY_ITEM_NODE)
-			take_node(asking, &item, (uint32_t)point);
-		else if (asking->question.all_paths || item.path->peer == asking->question.peer) {
-			bins = bins_for(asking, &item, (uint32_t)point);
+			point_merge_node(job, &item, (uint32_t)point);
+		else if (job->question.all_paths || item.path->peer == job->question.peer) {
+			bins = bins_for(job, &item, (uint32_t)point);
 			if (bins != NULL)
 				history_bins_merge(bins, &item.bins);
 		}
 	}
-	answer->damaged += !wire_reader_ok(&asking->reader.items);
+	answer->damaged += !wire_reader_ok(&job->reader.items);
 }
 
-static int read_tier(struct asking *asking, enum history_tier tier, int64_t from_s, int64_t to_s) {
+static int read_tier(struct ask_job *job, enum history_tier tier, int64_t from_s, int64_t to_s) {
 	int damaged;
 
-	asking->from_s = from_s;
-	asking->to_s = to_s;
-	damaged = history_file_read(asking->disk->file, tier, from_s, to_s, take_block, asking);
+	job->from_s = from_s;
+	job->to_s = to_s;
+	damaged = history_file_read(job->disk->file, tier, from_s, to_s, block_merge, job);
 	if (damaged < 0)
 		return damaged;
-	asking->answer->damaged += (uint64_t)damaged;
-	return asking->err;
+	job->answer->damaged += (uint64_t)damaged;
+	return job->err;
 }
 
-static void fill_points(struct asking *asking) {
-	struct history_answer *answer = asking->answer;
+static void fill_points(struct ask_job *job) {
+	struct history_answer *answer = job->answer;
 
 	for (uint32_t n = 0; n < answer->series_count; n++) {
 		for (uint32_t p = 0; p < answer->points; p++) {
-			const struct history_bins *bins = &asking->bins[n][p];
+			const struct history_bins *bins = &job->bins[n][p];
 
 			answer->series[n]->points[p] = (struct history_point){
 				.sent = bins->sent,
@@ -147,16 +147,16 @@ static void fill_points(struct asking *asking) {
 	}
 }
 
-// Coarse records come first. Fine ones replace them where both exist, as far as the time that was
-// asked about is short enough.
-static int read_records(struct asking *asking) {
-	const struct history_question *question = &asking->question;
-	struct history_answer *answer = asking->answer;
+// Read the fine tier alone if the time is short and the fine tier reaches back far enough.
+// Otherwise read the coarse tier, and then the fine periods after its last period.
+static int read_records(struct ask_job *job) {
+	const struct history_question *question = &job->question;
+	struct history_answer *answer = job->answer;
 	int64_t span_s = question->until_s - question->since_s;
-	int64_t fine_s = history_file_oldest_s(asking->disk->file, HISTORY_FINE);
-	int64_t coarse_s = history_file_oldest_s(asking->disk->file, HISTORY_COARSE);
+	int64_t fine_s = history_file_oldest_s(job->disk->file, HISTORY_FINE);
+	int64_t coarse_s = history_file_oldest_s(job->disk->file, HISTORY_COARSE);
 	bool is_coarse = span_s > FINE_RANGE_S || (question->since_s < fine_s && coarse_s < fine_s);
-	int64_t unit_s = is_coarse ? HISTORY_COARSE_S : asking->disk->interval_s;
+	int64_t unit_s = is_coarse ? HISTORY_COARSE_S : job->disk->interval_s;
 	int64_t step_s = (span_s + question->points - 1) / question->points;
 	int err = 0;
 
@@ -167,24 +167,24 @@ static int read_records(struct asking *asking) {
 	answer->points = (uint32_t)((question->until_s - answer->since_s) / answer->step_s) + 1;
 	if (answer->points > HISTORY_POINTS_MAX)
 		answer->points = HISTORY_POINTS_MAX;
-	asking->end_s = INT64_MIN;
+	job->end_s = INT64_MIN;
 	if (is_coarse)
-		err = read_tier(asking, HISTORY_COARSE, answer->since_s, question->until_s);
+		err = read_tier(job, HISTORY_COARSE, answer->since_s, question->until_s);
 	if (err == 0)
 		err = read_tier(
-			asking, HISTORY_FINE,
-			asking->end_s > answer->since_s ? asking->end_s : answer->since_s,
+			job, HISTORY_FINE,
+			job->end_s > answer->since_s ? job->end_s : answer->since_s,
 			question->until_s
 		);
 	if (err == 0)
-		fill_points(asking);
+		fill_points(job);
 	return err;
 }
 
 static int call_ask(void *arg) {
-	struct asking *asking = arg;
-	const struct history_question *question = &asking->question;
-	struct history_answer *answer = asking->answer;
+	struct ask_job *job = arg;
+	const struct history_question *question = &job->question;
+	struct history_answer *answer = job->answer;
 	const struct state_filter filter = {
 		.since_ns = question->events_since_ns,
 		.until_ns = question->events_until_ns,
@@ -194,12 +194,12 @@ static int call_ask(void *arg) {
 	int err = 0;
 
 	answer->oldest_s = INT64_MAX;
-	answer->has_file = asking->disk->file != NULL;
+	answer->has_file = job->disk->file != NULL;
 	if (answer->has_file)
-		err = read_records(asking);
+		err = read_records(job);
 	if (err == 0 && question->events > 0)
 		err = state_journal_read(
-			asking->disk->directory, &filter, &answer->events, &answer->event_count
+			job->disk->directory, &filter, &answer->events, &answer->event_count
 		);
 	return err;
 }
@@ -214,14 +214,14 @@ struct history_answer *history_answer_free(struct history_answer *answer) {
 	return NULL;
 }
 
-static void drop_asking(void *arg) {
-	struct asking *asking = arg;
+static void ask_job_drop(void *arg) {
+	struct ask_job *job = arg;
 
 	for (uint32_t n = 0; n < HISTORY_SERIES_MAX; n++)
-		free(asking->bins[n]);
-	history_answer_free(asking->answer);
-	disk_put(asking->disk);
-	free(asking);
+		free(job->bins[n]);
+	history_answer_free(job->answer);
+	disk_put(job->disk);
+	free(job);
 }
 
 static void query_unlink(struct history_query *query) {
@@ -235,14 +235,14 @@ static void query_unlink(struct history_query *query) {
 
 static void on_answered(struct keeper_request *request, void *arg, int result) {
 	struct history_query *query = container_of(request, struct history_query, request);
-	struct asking *asking = arg;
+	struct ask_job *job = arg;
 	struct history_answer *answer = NULL;
 
 	query->history->was_stuck = false;
 	query_unlink(query);
 	if (result == 0) {
-		answer = asking->answer;
-		asking->answer = NULL;
+		answer = job->answer;
+		job->answer = NULL;
 	}
 	query->ended(query, result, answer);
 }
@@ -252,21 +252,21 @@ int history_ask(
 	const struct history_question *question,
 	struct history_query *query
 ) {
-	struct asking *asking = calloc(1, sizeof(*asking));
+	struct ask_job *job = calloc(1, sizeof(*job));
 	struct keeper_call call = {
-		.call = call_ask, .drop = drop_asking, .arg = asking, .limit_ns = READ_LIMIT_NS};
+		.call = call_ask, .drop = ask_job_drop, .arg = job, .limit_ns = READ_LIMIT_NS};
 	int err;
 
 	must(question->points > 0 && question->points <= HISTORY_POINTS_MAX);
-	if (asking == NULL)
+	if (job == NULL)
 		return -ENOMEM;
-	asking->disk = disk_get(history->disk);
-	asking->answer = calloc(1, sizeof(*asking->answer));
-	asking->question = *question;
-	if (asking->question.until_s < asking->question.since_s)
-		asking->question.until_s = asking->question.since_s;
-	if (asking->answer == NULL) {
-		drop_asking(asking);
+	job->disk = disk_get(history->disk);
+	job->answer = calloc(1, sizeof(*job->answer));
+	job->question = *question;
+	if (job->question.until_s < job->question.since_s)
+		job->question.until_s = job->question.since_s;
+	if (job->answer == NULL) {
+		ask_job_drop(job);
 		return -ENOMEM;
 	}
 	query->request = (struct keeper_request){.ended = on_answered};
@@ -274,7 +274,7 @@ int history_ask(
 		      ? -ETIMEDOUT
 		      : keeper_run(history->keeper, &call, &query->request);
 	if (err != 0) {
-		drop_asking(asking);
+		ask_job_drop(job);
 		return err;
 	}
 	query->history = history;

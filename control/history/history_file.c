@@ -205,7 +205,7 @@ static int file_allocate(int fd, uint64_t *size_bytes, bool *ret_is_short) {
 		continue;
 	if (err != ENOSPC && err != EDQUOT && err != EFBIG)
 		return -err;
-	// Give back what was reserved in vain, and use what the file had.
+	// Release the space that was reserved before the failure, and keep the former size.
 	if (ftruncate(fd, info.st_size) != 0)
 		return neg_errno();
 	*ret_is_short = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Brings blocks to the disk: at most one in a second, on the keeper.
+// Writes blocks to the disk: at most one in a second, by calls of the keeper.
 #include "history/inside.h"
 
 #include <lib/container.h>
@@ -91,7 +91,7 @@ static void on_opened(struct keeper_request *request, void *arg, int result) {
 		enum history_tier tier = (enum history_tier)n;
 		uint64_t next = disk->next_sequence[n];
 
-		// After the file was removed, a block that is being filled goes on.
+		// If the file was removed and created anew, keep filling the present block.
 		if (history->blocks[n]->sequence >= next)
 			continue;
 		history_block_begin(history->blocks[n], tier, disk->owner, next);
@@ -120,30 +120,30 @@ void history_open_file(struct history *history) {
 
 // Writing.
 
-struct writing {
+struct write_job {
 	struct disk *disk;
 	struct pending_block *block;
 };
 
 static int call_write(void *arg) {
-	const struct writing *writing = arg;
-	struct disk *disk = writing->disk;
+	const struct write_job *job = arg;
+	struct disk *disk = job->disk;
 	int err;
 
 	if (disk->file == NULL)
 		return -ESTALE;
-	err = history_file_write(disk->file, writing->block->bytes, writing->block->size);
+	err = history_file_write(disk->file, job->block->bytes, job->block->size);
 	if (err == -ESTALE)
 		disk->file = history_file_close(disk->file);
 	return err;
 }
 
-static void drop_writing(void *arg) {
-	struct writing *writing = arg;
+static void write_job_drop(void *arg) {
+	struct write_job *job = arg;
 
-	disk_put(writing->disk);
-	free(writing->block);
-	free(writing);
+	disk_put(job->disk);
+	free(job->block);
+	free(job);
 }
 
 static void schedule_write(struct history *history) {
@@ -156,15 +156,16 @@ static void schedule_write(struct history *history) {
 	     ) == 0);
 }
 
-// Put a block that could not be written in front, unless a longer copy of it waits.
-static void block_put_back(struct history *history, struct writing *writing) {
-	struct pending_block *block = writing->block;
+// Put a block whose write failed back at the front of the queue, unless a newer copy of this block
+// is queued.
+static void block_put_back(struct history *history, struct write_job *job) {
+	struct pending_block *block = job->block;
 
 	for (const struct pending_block *at = history->pending; at != NULL; at = at->next) {
 		if (at->tier == block->tier && at->sequence == block->sequence)
 			return;
 	}
-	writing->block = NULL;
+	job->block = NULL;
 	block->next = history->pending;
 	history->pending = block;
 }
@@ -190,7 +191,7 @@ static void on_written(struct keeper_request *request, void *arg, int result) {
 				"records stay in memory until they can be written; older records "
 				"stay in the file")
 		);
-	if (result == -ESTALE) { // the file is gone: make another one
+	if (result == -ESTALE) { // the file was removed: create it again
 		history->is_open = false;
 		history_open_file(history);
 	}
@@ -200,25 +201,25 @@ static void on_written(struct keeper_request *request, void *arg, int result) {
 static void on_write_time(struct loop_timer *timer, uint64_t now_ns) {
 	struct history *history = container_of(timer, struct history, write_timer);
 	struct pending_block *block = history->pending;
-	struct writing *writing = calloc(1, sizeof(*writing));
+	struct write_job *job = calloc(1, sizeof(*job));
 	const struct keeper_call call = {
 		.call = call_write,
-		.drop = drop_writing,
-		.arg = writing,
+		.drop = write_job_drop,
+		.arg = job,
 		.limit_ns = WRITE_LIMIT_NS,
 	};
 
 	history->wrote_ns = now_ns;
-	if (writing == NULL) {
+	if (job == NULL) {
 		schedule_write(history);
 		return;
 	}
 	history->pending = block->next;
-	writing->disk = disk_get(history->disk);
-	writing->block = block;
+	job->disk = disk_get(history->disk);
+	job->block = block;
 	history->write_request.ended = on_written;
 	if (keeper_run(history->keeper, &call, &history->write_request) != 0)
-		drop_writing(writing); // the next copy of the block holds its records too
+		write_job_drop(job); // the next copy of the block holds its records too
 }
 
 void history_store_block(struct history *history, enum history_tier tier) {

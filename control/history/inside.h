@@ -25,7 +25,7 @@ struct disk {
 struct disk *disk_get(struct disk *disk);
 void disk_put(struct disk *disk);
 
-// A block on its way to the disk.
+// A copy of a block that waits for its write.
 struct pending_block {
 	struct pending_block *next;
 	enum history_tier tier;
@@ -45,7 +45,7 @@ struct history {
 	struct disk *disk;
 	struct keeper *keeper;
 	struct history_query *queries; // questions without an answer
-	// Everything below serves the file, and is unused without one.
+	// The members below are used only with a file.
 	struct path_entry *entries[HISTORY_PATHS_MAX];
 	uint32_t entry_count;
 	bool is_open, is_asked_to_open;
@@ -62,13 +62,11 @@ struct history {
 	bool was_stuck;
 };
 
-// history_store.c
-// Open the file, on the keeper.
+// history_store.c Let the keeper open the file.
 void history_open_file(struct history *history);
 // Copy the block of a tier and write it soon.
 void history_store_block(struct history *history, enum history_tier tier);
 void history_store_stop(struct history *history);
 
-// history_ask.c
-// The disk hangs: end all questions.
+// history_ask.c End all questions with `err`, because the disk hangs.
 void history_fail_queries(struct history *history, int err);

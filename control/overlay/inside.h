@@ -168,7 +168,7 @@ struct overlay_maintenance {
 	struct maintenance_detail *details;
 	uint32_t detail_count, detail_capacity;
 	struct loop_timer tick;
-	bool ticks;	    // the tick is set
+	bool ticks;	    // the timer `tick` is set
 	uint64_t repeat_ns; // time at which this agent repeats its own orders
 	// Ring neighbours that have received the orders.
 	struct {
@@ -367,7 +367,7 @@ void overlay_maintenance_fini(struct overlay *overlay);
 // Store the version of one switch and drop an order of a lower version. Exchange and write soon.
 void maintenance_store(struct overlay *overlay, const char *name, uint32_t version);
 uint32_t maintenance_version(const struct overlay *overlay, const char *name);
-// Exchange and write after a short while.
+// Schedule an exchange and a write in 0.1 s.
 void maintenance_set_timer(struct overlay *overlay);
 
 // maintenance_detail.c: the table of orders, and their JSON in files and messages.
@@ -377,9 +377,9 @@ void maintenance_detail_drop(struct overlay *overlay, struct maintenance_detail 
 // Insert the order, unless the table holds it or a newer one. Returns 0, -EALREADY, -ESTALE,
 // -ENOSPC or -ENOMEM.
 int maintenance_detail_put(struct overlay *overlay, const struct maintenance_detail *detail);
-// Returns NULL if memory is short.
+// Return the JSON of an order, or NULL if memory is short.
 json_t *maintenance_detail_json(const struct maintenance_detail *detail, uint64_t now_ns);
-// Returns 0 or -EBADMSG.
+// Parse the JSON of an order. Returns 0 or -EBADMSG.
 int maintenance_detail_parse(
 	json_t *object, uint64_t now_ns, struct maintenance_detail *ret_detail
 );
@@ -389,7 +389,8 @@ void overlay_maintenance_notice(void *ctx, uint64_t origin, const void *bytes, s
 int overlay_maintenance_deliver(struct overlay *overlay, const void *bytes, size_t size);
 // Notify all members of the orders that are marked as unsent.
 void maintenance_send_unsent(struct overlay *overlay);
-// Begin to watch the ends of orders and new neighbours. `greet`: neighbours lack the orders.
+// Start the timer that ends orders and sends them to new neighbours. `greet`: the present
+// neighbours lack the orders as well.
 void maintenance_tick_start(struct overlay *overlay, bool greet);
 
 // remember.c

@@ -6,8 +6,8 @@
 // joins to the stored version, if that is higher. The file of one member suffices. A file that is
 // old loses against a higher version, and no wall clock is involved.
 //
-// An order (maintenance_detail.c) says who is responsible for a switch that is on, why and for how
-// long. The file has the orders as well. Only the time that an agent was stopped is taken from the
+// An order (maintenance_detail.c) holds the author, the reason and the end of a switch that is on.
+// The file stores the orders as well. Only the time that an agent was stopped is taken from the
 // wall clock, and an agent that still runs corrects it.
 //
 // A version is kept until a person forgets the node: a node may come back after its tombstone
@@ -26,8 +26,8 @@
 #define MAINTENANCE_VERSION 1
 #define EXCHANGE_DELAY_NS (100 * RAS_NS_PER_MS) // one pass serves many joins
 #define WRITE_INTERVAL_NS RAS_NS_PER_SEC
-// An order from the file lasts for so long at least: the wall clock may be wrong after a boot, and
-// an agent that still runs knows better.
+// Least remaining time of an order from the file. The wall clock may be wrong after a boot, and an
+// agent that still runs reports the true time.
 #define FILE_ORDER_MIN_NS (60 * RAS_NS_PER_SEC)
 
 static void timer_set_at(struct overlay *overlay, uint64_t at_ns) {
@@ -46,7 +46,7 @@ uint32_t maintenance_version(const struct overlay *overlay, const char *name) {
 	return (uint32_t)json_integer_value(json_object_get(overlay->maintenance.versions, name));
 }
 
-// A table is full of names only if members invent them.
+// If `versions` is full, members have invented names. Then a new name is not stored.
 void maintenance_store(struct overlay *overlay, const char *name, uint32_t version) {
 	struct maintenance_detail *detail = maintenance_detail_find(overlay, name);
 	json_t *versions = overlay->maintenance.versions;
@@ -181,7 +181,7 @@ int overlay_set_maintenance(
 	if (err == 0)
 		err = ras_restore_maintenance(overlay->ras, now_ns, peer_id, detail.version);
 	if (err != 0)
-		return err == -ESTALE ? -ENOMEM : err; // memory was short for the exchange
+		return err == -ESTALE ? -ENOMEM : err; // the exchange could not store this version
 	maintenance_send_unsent(overlay);
 	maintenance_tick_start(overlay, false);
 	return 0;
@@ -235,7 +235,7 @@ static void orders_load(struct overlay *overlay, const json_t *file) {
 	json_t *orders = json_object_get(file, "orders"), *order;
 	size_t n;
 
-	// A longer pause is a wrong clock, and expires all that can expire in any case.
+	// A longer pause means a wrong clock. Even the limit expires every order that has an end.
 	if (stopped_ns > OVERLAY_MAINTENANCE_FOR_MAX_NS)
 		stopped_ns = OVERLAY_MAINTENANCE_FOR_MAX_NS;
 	json_array_foreach(orders, n, order) {

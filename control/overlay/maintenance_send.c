@@ -105,7 +105,7 @@ static bool neighbour_is_known(
 	return false;
 }
 
-// Note the present neighbours on the ring, and greet the new ones if `greet` is set.
+// Record the present neighbours on the ring. If `greet` is set, send all orders to the new ones.
 static void neighbours_update(struct overlay *overlay, bool greet) {
 	struct overlay_maintenance *maintenance = &overlay->maintenance;
 	struct overlay_maintenance now = {.neighbour_count = 0};
@@ -182,7 +182,7 @@ void maintenance_tick_start(struct overlay *overlay, bool greet) {
 		loop_timer_set(overlay->loop, &maintenance->tick, now_ns + TICK_NS) == 0;
 }
 
-// Insert the orders of a message. The core may be on the stack, so the exchange follows later.
+// Insert the orders of a message. The core may be the caller, so the exchange follows later.
 // `spread`: other members may lack an order that replaced ours.
 static int orders_receive(struct overlay *overlay, const void *bytes, size_t size, bool spread) {
 	json_t *array = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, NULL);
@@ -201,7 +201,8 @@ static int orders_receive(struct overlay *overlay, const void *bytes, size_t siz
 		err = maintenance_detail_parse(json_array_get(array, n), now_ns, &detail);
 		if (err != 0)
 			break;
-		// Only nodes of the table: a member must not fill this table with invented names.
+		// Accept orders only for nodes in the peer table. Otherwise a member could fill the
+		// table of orders with invented names.
 		id = ras_id(detail.node, strlen(detail.node));
 		if (ras_peer_find(overlay->ras, id, &peer) != 0)
 			continue;

@@ -201,7 +201,7 @@ struct work {
 	char *texts[STATE_TEXT_COUNT];
 };
 
-// Wait until there may be work. A text that failed is work again after RETRY_S.
+// Wait until there may be work. A text whose write failed is written again after RETRY_S.
 static void writer_wait(struct state *state) {
 	struct timespec until;
 	bool failed = false;
@@ -252,9 +252,9 @@ static bool writer_wait_for_work(struct state *state, struct work *ret_work) {
 	return true;
 }
 
-// Keep the texts that could not be written, if no newer ones came meanwhile. The mutex must be
-// held.
-static void texts_keep_failed(struct state *state, char *const failed[static STATE_TEXT_COUNT]) {
+// Keep the texts whose write failed for another try, unless newer texts are queued. The mutex must
+// be held.
+static void texts_requeue_failed(struct state *state, char *const failed[static STATE_TEXT_COUNT]) {
 	for (int which = 0; which < STATE_TEXT_COUNT; which++) {
 		if (state->texts_wanted[which] != NULL)
 			free(failed[which]);
@@ -309,7 +309,7 @@ static void *writer_main(void *argument) {
 		if (work.has_event)
 			writer_write_event(state, &fd, &work.event);
 		pthread_mutex_lock(&state->mutex);
-		texts_keep_failed(state, work.texts);
+		texts_requeue_failed(state, work.texts);
 	}
 	left_behind = state->left_behind;
 	pthread_mutex_unlock(&state->mutex);

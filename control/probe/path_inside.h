@@ -93,8 +93,8 @@ uint32_t path_resent_permille(struct path_memory *memory, uint64_t now_ns);
 
 // Return whether waiting for a processor explains the delay of an answered read.
 bool path_sample_is_excluded(const struct path_memory *memory, const struct path_probe *probe);
-// Return whether waiting for a processor may have let a lost probe time out. Such a loss counts for
-// silence alone.
+// Return whether waiting for a processor may have let a lost probe time out. Such a loss counts
+// only as silence.
 bool path_loss_is_excluded(const struct path_probe *probe);
 void path_record_exclusion(
 	struct path_memory *memory, const struct path_probe *probe, bool excluded

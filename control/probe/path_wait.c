@@ -4,13 +4,13 @@
 // Waiting can only delay an answer. So a slow sample is excluded if the known wait explains its
 // delay beyond the baseline: it enters no window, no baseline and no run of slow reads. A quick
 // sample counts, and so does one that is later than the wait explains. If more than half of the
-// last samples are excluded, nothing is said about the latency of the path.
+// last samples are excluded, the latency of the path is not judged.
 #include "path_inside.h"
 
-// A mean wait of this share of the timeout makes single waits of the whole timeout likely.
+// A mean wait of at least 1/8 of the timeout makes single waits of the whole timeout likely.
 #define LOSS_WAIT_SHARE 8
-#define SAMPLES_MIN 4  // fewer samples are too few for a share
-#define SAMPLES_MAX 16 // samples that the share is taken from
+#define SAMPLES_MIN 4  // fewest samples for a share
+#define SAMPLES_MAX 16 // most samples for a share
 
 bool path_sample_is_excluded(const struct path_memory *memory, const struct path_probe *probe) {
 	// Without a baseline, the quickest read so far is the best guess.

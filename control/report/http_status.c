@@ -95,7 +95,7 @@ bool page_health_node(const struct page_facts *facts, FILE *out) {
 		[FINDING_UNKNOWN] = 3,
 	};
 	const struct snapshot *snapshot = facts->snapshot;
-	const struct snapshot_own *own = &snapshot->own;
+	const struct snapshot_self *own = &snapshot->own;
 	enum finding_grade grade = own->grade;
 	bool observes = snapshot->observes_only || own->maint;
 	int drain = 2;

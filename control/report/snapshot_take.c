@@ -42,7 +42,7 @@ copy_verdicts(const struct ras *ras, const struct health *health, struct snapsho
 }
 
 static void
-copy_own(const struct health *health, const struct ras_peer *self, struct snapshot_own *own) {
+copy_own(const struct health *health, const struct ras_peer *self, struct snapshot_self *own) {
 	struct finding finding;
 
 	finding_for_peer(health, self, &finding);

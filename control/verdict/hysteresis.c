@@ -202,7 +202,7 @@ static uint64_t own_pause_settled_ns(const struct verdict_engine *engine) {
 }
 
 // Replace the finding by unknown if this agent itself is in doubt: paused, cut off, braked or
-// lossy. A pause of this agent does not make the word of a busy node doubtful.
+// lossy. A pause of this agent does not make a report of node-busy doubtful.
 static void finding_apply_own_doubt(
 	const struct verdict_engine *engine,
 	struct subject *subject,

@@ -55,7 +55,8 @@ bool triangulate_is_doubtful(
 	if (look->alone)
 		return true;
 	tally_fill(engine, subject, look->kind, look->port, &tally);
-	// Readers that found the node quick before, and have not answered lately, may contradict.
+	// Readers that found the node quick before but sent no recent observation may still
+	// contradict.
 	if (look->kind == OBSERVATION_DEGRADED && 2 * tally.good_count > tally.bad_count)
 		return true;
 	for (uint32_t n = 0; n < tally.bad_count && sound < need; n++)

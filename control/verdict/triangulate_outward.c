@@ -125,7 +125,7 @@ bool triangulate_outward(
 	struct fabric_look *look
 ) {
 	uint64_t self = subject_peer(engine, subject)->id;
-	// A quick read shows more if slowness is judged over windows.
+	// Slowness is judged over windows, so a quick read stays valid for as long as a window.
 	uint64_t valid_ns =
 		kind == OBSERVATION_DEGRADED ? GOOD_WINDOW_VALID_NS : GOOD_READ_VALID_NS;
 	struct outward outward = {0};

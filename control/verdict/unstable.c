@@ -24,7 +24,8 @@ void unstable_record_change(struct subject *subject, bool own_doubt, uint64_t no
 		flap_history->own_doubt = own_doubt;
 		return;
 	}
-	// A busy node is judged by its own word alone, and a shortage comes and goes.
+	// Only the node itself reports node-busy, and a shortage of processor time often ends and
+	// returns.
 	if (word == VERDICT_NONE || word == VERDICT_NODE_BUSY)
 		return;
 	if (word == flap_history->word && (word <= VERDICT_PATH_LOSSY || flap_history->own_doubt))

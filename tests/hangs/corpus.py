@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The corpus: odd and hanging programs under two real agents, and what was said of each.
+"""The corpus: odd and hanging programs under two real agents, and the reports about each.
 
-catalogue.txt lists the programs. Play starts them; Verdict compares what the agents say with the
+catalogue.txt lists the programs. Play starts them; Run compares the reports of the agents with the
 catalogue. Everything runs inside namespaces made by in_namespaces(), and ends with them.
 """
 
@@ -29,18 +29,18 @@ INSIDE = "CORPUS_IS_INSIDE"
 SCRATCH = "/mnt"  # holds a tmpfs of the namespaces
 NAMED_SECONDS = 20  # target of the issue: a hang is named within this time
 GIVE_UP_SECONDS = 45  # a hang that is not named by then counts as missing
-STAY_SECONDS = 6  # a hang stays so long after it was named, so that a change of word is seen
+STAY_SECONDS = 6  # a named hang runs on for this time, so that a changed report is seen
 HEALTHY_SECONDS_MAX = 240
 ASK_SECONDS = 0.5
 FIRST_JOB = 7000
 STEPS_SECONDS = 0.2  # nccl: from the start of a recording until it becomes odd
-# What the example ring is told for the programs that it plays; the fault comes after one second.
+# Options of the example ring for the programs that it plays; the fault begins after one second.
 RINGS = {"ring-kill": ["--kill", "1"], "ring-count": ["--mismatch", "1"]}
-# Causes that accuse: of a healthy program none may be said.
+# Causes that accuse a rank. No report about a healthy program may have one.
 ACCUSING = {"dead-member", "mismatch", "ordering-deadlock", "call-deadlock", "transport",
             "device-behind", "symmetric-stall", "stopped-member"}
-# A process that is stopped for 5 s may be called stopped, as it is.
-MILD = {"stopped-briefly": {"stopped-member"}}
+# Exceptions: a process that is stopped for 5 s may be reported as stopped.
+EXCUSED = {"stopped-briefly": {"stopped-member"}}
 GLOO = HERE.parent / "torch" / "gloo_job.py"
 
 
@@ -59,7 +59,7 @@ class Program(typing.NamedTuple):
         return self.state == "healthy"
 
     @property
-    def allowed(self):
+    def ranks_allowed(self):
         return set().union(*self.who)
 
 
@@ -126,7 +126,7 @@ def missing_software(program):
 
 
 class Run:
-    """One program that runs: its processes, and what was said of it."""
+    """One program that runs: its processes, and the reports about it."""
 
     def __init__(self, play, program, number):
         self.play, self.program, self.job = play, program, f"slurm:{number}"
@@ -231,13 +231,13 @@ class Run:
         return self.world[pid]
 
     def learn_ranks(self, rows):
-        """Remember who is who while the processes live."""
+        """Record the rank in the world of each process while it lives."""
         for row in rows:
             for late in row["finding"]["late"]:
                 self.world_rank(late)
 
-    def look(self, rows):
-        """Compare what is said now with the catalogue."""
+    def compare_reports(self, rows):
+        """Compare the present reports with the catalogue."""
         self.learn_ranks(rows)
         since = self.odd_since()
         age = None if since is None else time.time() - since
@@ -272,11 +272,12 @@ class Run:
                 return
             if is_gone:
                 self.add_fault("false gone", text)
-            elif finding["state"] == "stuck" and finding["cause"] not in MILD.get(program.name, ()):
+            elif (finding["state"] == "stuck"
+                  and finding["cause"] not in EXCUSED.get(program.name, ())):
                 self.add_fault("false stuck", text)
-            elif finding["cause"] in ACCUSING - MILD.get(program.name, set()):
+            elif finding["cause"] in ACCUSING - EXCUSED.get(program.name, set()):
                 self.add_fault("false cause", text)
-            elif ranks - program.allowed:
+            elif ranks - program.ranks_allowed:
                 self.add_fault("wrong rank", text)
             return
         right_state = {"gone": is_gone, "stuck": finding["state"] == "stuck" or is_gone,
@@ -284,7 +285,7 @@ class Run:
         if right_state and ranks in program.who and re.search(program.words, finding["sentence"]):
             if self.named is None:
                 self.named_s, self.named = age, text
-        elif ranks - program.allowed:
+        elif ranks - program.ranks_allowed:
             self.add_fault("wrong rank", text)
         elif is_gone and program.state != "gone":
             self.add_fault("false gone", text)
@@ -322,7 +323,7 @@ class Run:
 
 
 def descendants(pids):
-    """Return these processes and all below them."""
+    """Return these processes and all their descendants."""
     parents = {}
     for entry in pathlib.Path("/proc").iterdir():
         try:
@@ -340,7 +341,7 @@ def descendants(pids):
 
 
 def end_all(processes):
-    """Kill the processes and all below them: a launcher alone would leave stopped ranks behind."""
+    """Kill the processes and their descendants: a launcher would leave stopped ranks behind."""
     for pid in descendants([process.pid for process in processes]):
         try:
             os.kill(pid, signal.SIGKILL)
@@ -379,7 +380,7 @@ class Play:
         if mpi.name not in self.programs:
             self.programs[mpi.name] = mpi.compile(
                 self.directory, str(HERE / "mpi_program.c"), HERE / "mpi_healthy.c",
-                HERE / "mpi_hanging.c", HERE / "deeds.c", "-lpthread", target="mpi_program")
+                HERE / "mpi_hanging.c", HERE / "behaviours.c", "-lpthread", target="mpi_program")
         return self.programs[mpi.name]
 
     def spawned_program(self, mpi, number):
@@ -393,7 +394,7 @@ class Play:
         return str(path)
 
     def communicators(self):
-        """Return what `tocsin comms` says, by job; None if no answer came."""
+        """Return the rows of `tocsin comms` by job; None if no answer came."""
         done = subprocess.run(
             [self.build / "agent/tocsin", "comms", "--all", "--json", "--socket",
              self.cluster.agents[0].socket], capture_output=True, text=True, check=False)
@@ -405,7 +406,7 @@ class Play:
         return rows
 
     def play(self, programs, at_once):
-        """Play the programs, so many at once. Yields a row for each that is over."""
+        """Play the programs, at most `at_once` at a time. Yields a row for each that has ended."""
         waiting = list(programs)
         while waiting or self.runs:
             while waiting and len(self.runs) < at_once:
@@ -415,7 +416,7 @@ class Play:
             said = self.communicators()
             for run in list(self.runs):
                 if said is not None:
-                    run.look(said.get(run.job, []))
+                    run.compare_reports(said.get(run.job, []))
                 if run.is_over():
                     yield run.finish()
                     self.runs.remove(run)
@@ -434,7 +435,7 @@ def totals(rows):
 
 
 def is_reached(counts):
-    """No false word, and 28 of 30 hangs named in time; of fewer programs all but one of 15."""
+    """Return whether no report is false and at most one hang in 15 was not named in time."""
     false = sum(counts[kind] for kind in ("false stuck", "false gone", "false cause", "wrong rank",
                                           "failed"))
     return false == 0 and counts["named"] >= counts["hangs"] - counts["hangs"] // 15

@@ -4,8 +4,9 @@
 //   job_program NAME RANKS SOCKET...
 //
 // Its ranks are processes that meet in barriers in shared memory; rank n uses socket n in turn.
-// Rank 1 does the deed of that name between two barriers, or with "leave" ends in order too early.
-#include "deeds.h"
+// Rank 1 runs the behaviour of that name between two barriers. With "leave", rank 1 unregisters and
+// ends too early.
+#include "behaviours.h"
 
 #include <tocsin/job.h>
 
@@ -51,7 +52,7 @@ static void take_steps(struct member *member, unsigned int count, double pause) 
 	while (count-- > 0) {
 		all_reduce(member);
 		if (pause > 0)
-			deed_compute(pause);
+			behaviour_compute(pause);
 		else
 			(void)poll(NULL, 0, STEP_MS);
 	}
@@ -78,18 +79,18 @@ static int run_rank(struct member *member, const char *name) {
 
 	take_steps(member, STEPS, 0);
 	if (strcmp(name, "straggle") == 0) {
-		deed_mark();
+		behaviour_mark();
 		take_steps(
-			member, (unsigned int)(deed_seconds() / SLOW_SECONDS),
+			member, (unsigned int)(behaviour_seconds() / SLOW_SECONDS),
 			member->rank == 1 ? SLOW_SECONDS : 0
 		);
 	} else if (strcmp(name, "leave") == 0) {
-		deed_mark();
+		behaviour_mark();
 	} else if (member->rank == 1) {
-		err = deed_do(name);
+		err = behaviour_run(name);
 	}
 	if (err != 0)
-		fprintf(stderr, "job_program: no deed is called \"%s\"\n", name);
+		fprintf(stderr, "job_program: no behaviour is called \"%s\"\n", name);
 	if (strcmp(name, "leave") != 0 || member->rank != 1)
 		take_steps(member, STEPS, 0);
 	tocsin_comm_unregister(member->comm);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Programs of MPI that hang, each by one mistake.
-#include "deeds.h"
+#include "behaviours.h"
 #include "mpi_program.h"
 
 #include <poll.h>
@@ -17,7 +17,7 @@ static void receive_one(int from, int tag) {
 
 // Rank 1 receives what rank 2 never sends.
 static void receive_from_nobody(void) {
-	deed_mark();
+	behaviour_mark();
 	if (rank == 1)
 		receive_one(2, 10);
 	MPI_Barrier(MPI_COMM_WORLD);
@@ -25,7 +25,7 @@ static void receive_from_nobody(void) {
 
 // Ranks 0 and 1 both receive before they send.
 static void receive_first(void) {
-	deed_mark();
+	behaviour_mark();
 	if (rank < 2) {
 		receive_one(1 - rank, 11);
 		MPI_Send(given, 1, MPI_DOUBLE, 1 - rank, 11, MPI_COMM_WORLD);
@@ -35,7 +35,7 @@ static void receive_first(void) {
 
 // Ranks 0 and 1 both send too much to be buffered.
 static void send_first(void) {
-	deed_mark();
+	behaviour_mark();
 	if (rank < 2) {
 		MPI_Send(given, BIG, MPI_DOUBLE, 1 - rank, 12, MPI_COMM_WORLD);
 		MPI_Recv(got, BIG, MPI_DOUBLE, 1 - rank, 12, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -45,7 +45,7 @@ static void send_first(void) {
 
 // Rank 1 expects another tag than rank 0 sends.
 static void receive_wrong_tag(void) {
-	deed_mark();
+	behaviour_mark();
 	if (rank == 0)
 		MPI_Send(given, 1, MPI_DOUBLE, 1, 13, MPI_COMM_WORLD);
 	if (rank == 1)
@@ -55,23 +55,23 @@ static void receive_wrong_tag(void) {
 
 // Rank 1 expects rank 2 to be the root; it is rank 0.
 static void broadcast_wrong_root(void) {
-	deed_mark();
+	behaviour_mark();
 	MPI_Bcast(got, BIG, MPI_DOUBLE, rank == 1 ? 2 : 0, MPI_COMM_WORLD);
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
 // Rank 1 calls MPI_Barrier, all other ranks MPI_Allreduce.
-static void call_other(void) {
-	deed_mark();
+static void call_other_collective(void) {
+	behaviour_mark();
 	if (rank == 1)
 		MPI_Barrier(MPI_COMM_WORLD);
 	else
 		MPI_Allreduce(given, got, BIG, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
-// Rank 1 counts one step less, and finalizes.
+// Rank 1 finalizes one step before all other ranks.
 static void take_fewer_steps(void) {
-	deed_mark();
+	behaviour_mark();
 	if (rank == 1) {
 		MPI_Finalize();
 		exit(0);
@@ -79,7 +79,7 @@ static void take_fewer_steps(void) {
 }
 
 static void abort_job(void) {
-	deed_mark();
+	behaviour_mark();
 	if (rank == 1)
 		MPI_Abort(MPI_COMM_WORLD, 7);
 }
@@ -89,7 +89,7 @@ static void test_for_ever(void) {
 	MPI_Request request;
 	int done = 0;
 
-	deed_mark();
+	behaviour_mark();
 	if (rank != 1)
 		return;
 	MPI_Irecv(got, 1, MPI_DOUBLE, 0, 15, MPI_COMM_WORLD, &request);
@@ -98,10 +98,10 @@ static void test_for_ever(void) {
 }
 
 // Rank 1 does not take part in MPI_Comm_dup.
-static void duplicate_without_one(void) {
+static void duplicate_without_rank_1(void) {
 	MPI_Comm twin;
 
-	deed_mark();
+	behaviour_mark();
 	if (rank == 1)
 		MPI_Barrier(MPI_COMM_WORLD);
 	else
@@ -109,7 +109,7 @@ static void duplicate_without_one(void) {
 }
 
 // Rank 1 does not take part in MPI_File_write_all.
-static void write_without_one(void) {
+static void write_file_without_rank_1(void) {
 	const char *directory = getenv("TMPDIR");
 	char path[4096];
 	MPI_File file;
@@ -119,7 +119,7 @@ static void write_without_one(void) {
 		MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE,
 		MPI_INFO_NULL, &file
 	);
-	deed_mark();
+	behaviour_mark();
 	if (rank == 1)
 		MPI_Barrier(MPI_COMM_WORLD);
 	else
@@ -127,10 +127,10 @@ static void write_without_one(void) {
 }
 
 // One of the two messages that rank 1 waits for is never sent.
-static void wait_for_all(void) {
+static void wait_for_missing_message(void) {
 	MPI_Request requests[2];
 
-	deed_mark();
+	behaviour_mark();
 	if (rank == 0)
 		MPI_Send(given, 1, MPI_DOUBLE, 1, 16, MPI_COMM_WORLD);
 	if (rank != 1)
@@ -140,24 +140,24 @@ static void wait_for_all(void) {
 	MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
 }
 
-// Rank 2, alone in the remote group, waits for a message and not in the barrier of both groups.
-static void leave_intercomm(void) {
+// Rank 2, alone in the remote group, waits for a message instead of the barrier of both groups.
+static void skip_intercomm_barrier(void) {
 	MPI_Comm local, inter;
 
 	MPI_Comm_split(MPI_COMM_WORLD, rank == 2, rank, &local);
 	MPI_Intercomm_create(local, 0, MPI_COMM_WORLD, rank == 2 ? 0 : 2, 17, &inter);
-	deed_mark();
+	behaviour_mark();
 	if (rank == 2)
 		receive_one(0, 18);
 	MPI_Barrier(inter);
 }
 
 // Rank 1 waits for rank 2 in a communicator of both; rank 2 waits for rank 1 in the world.
-static void cross_subset(void) {
+static void wait_in_two_comms(void) {
 	MPI_Comm pair;
 
 	MPI_Comm_split(MPI_COMM_WORLD, rank == 0, rank, &pair);
-	deed_mark();
+	behaviour_mark();
 	if (rank == 1)
 		MPI_Barrier(pair);
 	MPI_Barrier(MPI_COMM_WORLD);
@@ -171,14 +171,14 @@ const struct mpi_program mpi_hanging[] = {
 	{"send-send", send_first},
 	{"wrong-tag", receive_wrong_tag},
 	{"wrong-root", broadcast_wrong_root},
-	{"other-call", call_other},
+	{"other-call", call_other_collective},
 	{"fewer-steps", take_fewer_steps},
 	{"aborts", abort_job},
 	{"test-loop", test_for_ever},
-	{"dup-missing", duplicate_without_one},
-	{"file-missing", write_without_one},
-	{"waitall", wait_for_all},
-	{"intercomm", leave_intercomm},
-	{"sub-cycle", cross_subset},
+	{"dup-missing", duplicate_without_rank_1},
+	{"file-missing", write_file_without_rank_1},
+	{"waitall", wait_for_missing_message},
+	{"intercomm", skip_intercomm_barrier},
+	{"sub-cycle", wait_in_two_comms},
 	{NULL, NULL},
 };

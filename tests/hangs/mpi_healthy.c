@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Programs of MPI that are healthy and odd. Each ends after about deed_seconds().
-#include "deeds.h"
+// Programs of MPI that are healthy and odd. Each ends after about behaviour_seconds().
+#include "behaviours.h"
 #include "mpi_program.h"
 
 #include <poll.h>
@@ -19,16 +19,16 @@ static double given[BIG], got[BIG];
 static void wait_late(void) {
 	MPI_Request request;
 
-	deed_mark();
+	behaviour_mark();
 	MPI_Iallreduce(given, got, 1000, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
 	if (rank == 1)
-		deed_compute(deed_seconds());
+		behaviour_compute(behaviour_seconds());
 	MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
 static void *thread_steps(void *context) {
 	MPI_Comm comm = *(MPI_Comm *)context;
-	double sum, value = 1, end = MPI_Wtime() + deed_seconds();
+	double sum, value = 1, end = MPI_Wtime() + behaviour_seconds();
 	int pause = rank == 1 ? 40 : 1, more;
 
 	do {
@@ -47,7 +47,7 @@ static void run_two_threads(void) {
 
 	for (int n = 0; n < 2; n++)
 		MPI_Comm_dup(MPI_COMM_WORLD, &comms[n]);
-	deed_mark();
+	behaviour_mark();
 	for (int n = 0; n < 2; n++)
 		pthread_create(&ids[n], NULL, thread_steps, &comms[n]);
 	for (int n = 0; n < 2; n++)
@@ -58,7 +58,7 @@ static void run_two_threads(void) {
 
 // All ranks write one file together; rank 0 prepares each piece slowly.
 static void write_file_views(void) {
-	double end = MPI_Wtime() + deed_seconds();
+	double end = MPI_Wtime() + behaviour_seconds();
 	const char *directory = getenv("TMPDIR");
 	char path[4096];
 	MPI_File file;
@@ -69,10 +69,10 @@ static void write_file_views(void) {
 		MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE,
 		MPI_INFO_NULL, &file
 	);
-	deed_mark();
+	behaviour_mark();
 	while (more) {
 		if (rank == 0)
-			deed_compute(3);
+			behaviour_compute(3);
 		MPI_File_write_at_all(
 			file, rank * (MPI_Offset)sizeof(given), given, BIG, MPI_DOUBLE,
 			MPI_STATUS_IGNORE
@@ -93,14 +93,14 @@ static void spawn_world(void) {
 	if (parent == MPI_COMM_NULL) {
 		char *words[] = {"spawn", NULL};
 
-		deed_mark();
+		behaviour_mark();
 		MPI_Comm_spawn(
 			getenv("CORPUS_PROGRAM"), words, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD,
 			&inter, MPI_ERRCODES_IGNORE
 		);
 	} else {
 		inter = parent;
-		deed_compute(deed_seconds());
+		behaviour_compute(behaviour_seconds());
 	}
 	MPI_Intercomm_merge(inter, parent != MPI_COMM_NULL, &merged);
 	MPI_Bcast(&number, 1, MPI_INT, 0, merged);
@@ -113,11 +113,11 @@ static void run_farm(void) {
 	int task = 0, last = 2;
 	MPI_Status status;
 
-	deed_mark();
+	behaviour_mark();
 	if (rank != 0) {
 		for (int n = 0; n < last; n++) {
 			MPI_Recv(&task, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-			deed_compute(deed_seconds() / 2.0);
+			behaviour_compute(behaviour_seconds() / 2.0);
 			MPI_Send(&task, 1, MPI_INT, 0, 2, MPI_COMM_WORLD);
 		}
 		return;
@@ -140,9 +140,9 @@ static void lock_passive_target(void) {
 	MPI_Win_allocate(
 		(MPI_Aint)size * 8, sizeof(double), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &window
 	);
-	deed_mark();
+	behaviour_mark();
 	if (rank == 1)
-		deed_compute(deed_seconds());
+		behaviour_compute(behaviour_seconds());
 	if (rank != 1) {
 		MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, window);
 		MPI_Put(&value, 1, MPI_DOUBLE, 1, rank, 1, MPI_DOUBLE, window);
@@ -157,9 +157,9 @@ static void exchange_sparsely(void) {
 	int done = 0, all_sent, found, value = rank;
 	MPI_Status status;
 
-	deed_mark();
+	behaviour_mark();
 	if (rank == 1)
-		deed_compute(deed_seconds());
+		behaviour_compute(behaviour_seconds());
 	MPI_Issend(&value, 1, MPI_INT, (rank + 1) % size, 3, MPI_COMM_WORLD, &sent);
 	while (!done) {
 		MPI_Iprobe(MPI_ANY_SOURCE, 3, MPI_COMM_WORLD, &found, &status);
@@ -178,10 +178,10 @@ static void exchange_sparsely(void) {
 
 // Communicators of two, one and all ranks are made, used and freed.
 static void churn_comms(void) {
-	double end = MPI_Wtime() + deed_seconds();
+	double end = MPI_Wtime() + behaviour_seconds();
 	int more = 1;
 
-	deed_mark();
+	behaviour_mark();
 	while (more) {
 		MPI_Comm half, twin;
 
@@ -199,15 +199,15 @@ static void churn_comms(void) {
 
 // Rank 1 has nothing to do and finalizes; the others work on without it.
 static void finalize_early(void) {
-	double end = MPI_Wtime() + deed_seconds(), value = 1, sum;
+	double end = MPI_Wtime() + behaviour_seconds(), value = 1, sum;
 	MPI_Comm rest;
 	int more = 1;
 
 	MPI_Comm_split(MPI_COMM_WORLD, rank == 1, rank, &rest);
-	deed_mark();
+	behaviour_mark();
 	while (rank != 1 && more) {
 		MPI_Allreduce(&value, &sum, 1, MPI_DOUBLE, MPI_SUM, rest);
-		deed_compute(0.01);
+		behaviour_compute(0.01);
 		more = MPI_Wtime() < end;
 		MPI_Bcast(&more, 1, MPI_INT, 0, rest);
 	}
@@ -221,11 +221,11 @@ static void finalize_early(void) {
 
 // Rank 0 sends much to rank 1, which computes first.
 static void send_big(void) {
-	deed_mark();
+	behaviour_mark();
 	if (rank == 0)
 		MPI_Send(given, BIG, MPI_DOUBLE, 1, 4, MPI_COMM_WORLD);
 	if (rank == 1) {
-		deed_compute(deed_seconds());
+		behaviour_compute(behaviour_seconds());
 		MPI_Recv(got, BIG, MPI_DOUBLE, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	}
 }

@@ -3,11 +3,11 @@
 //
 //   mpi_program NAME
 //
-// All ranks take a few steps together, play the program or the deed of that name, and take a few
-// more. Rank 1 does the deed. At the end rank 0 prints "whole".
+// All ranks take a few steps together, run the program or the behaviour of that name, and take a
+// few more. Only rank 1 runs the behaviour. At the end rank 0 prints "whole".
 #include "mpi_program.h"
 
-#include "deeds.h"
+#include "behaviours.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -50,9 +50,9 @@ int main(int argc, char **argv) {
 	if (program != NULL)
 		program->play();
 	else if (rank == 1)
-		err = deed_do(name);
+		err = behaviour_run(name);
 	if (err != 0)
-		fprintf(stderr, "mpi_program: no program or deed is called \"%s\"\n", name);
+		fprintf(stderr, "mpi_program: no program or behaviour is called \"%s\"\n", name);
 	mpi_steps(STEPS);
 	if (rank == 0)
 		printf("whole\n");

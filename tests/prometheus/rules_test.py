@@ -158,7 +158,7 @@ def every_alert_has_its_section():
     assert links == [name.lower() for name in names], links
 
 
-def old_maintenance_is_told():
+def old_maintenance_raises_an_alert():
     def oldest(days):
         return {'tocsin_maintenance_oldest_seconds{instance="a"}': days * 86400}
 
@@ -324,7 +324,7 @@ if __name__ == "__main__":
         ("promtool finds nothing in the rules", promtool_finds_nothing_in_the_rules),
         ("every alert is tried here", every_alert_is_tried_here),
         ("every alert has a section in docs/alerts.md", every_alert_has_its_section),
-        ("maintenance of more than a week is told", old_maintenance_is_told),
+        ("maintenance of more than a week raises an alert", old_maintenance_raises_an_alert),
         ("a bad node is one alert, however many agents tell of it",
          a_bad_node_is_one_alert_however_many_tell),
         ("what heals by itself is waited for", what_heals_by_itself_is_waited_for),

@@ -372,7 +372,7 @@ def maintenance_order_survives_and_ends():
         row, = third.ask("MAINTENANCE")["maintenance"]
         assert (row["user"], row["version"]) == ("joe", 1), row
         assert 0 < row["left_ns"] <= 3600 * 10**9 and row["for_ns"] >= 0, row
-        # The next order is short. No agent is told to end it.
+        # The next order is short. Nobody orders its end, so it expires.
         assert second.ask("MAINT n2 on 3 joe a moment") == {"ok": True}
         wait_order(cluster, "n2", "a moment")
         wait_maintenance(cluster, "n2", False)

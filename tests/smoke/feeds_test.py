@@ -186,7 +186,7 @@ def a_check_without_a_binary_exits_with_the_words_of_the_page():
     long = page.replace("hangs\n", "hangs" * 40 + "\n", 1)
     status, shown = node_check("npd", long)
     assert status == 1 and len(shown) == 81, shown
-    # An answer that is not understood is unknown, and so is none.
+    # Both a malformed answer and no answer yield the status unknown.
     for text in ("", "critical: n2\n", "Not found.\n", "npd x\nnagios\ndrain 77\n"):
         for kind, status in (("nagios", 3), ("npd", 2), ("drain", 2)):
             assert node_check(kind, text)[0] == status, (kind, text)

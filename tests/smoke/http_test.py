@@ -134,7 +134,7 @@ def documents_parse(cluster):
     assert {peer["node"] for peer in peers} == {agent.name for agent in cluster.agents}
 
 
-def the_node_of_the_agent_is_said_in_exit_statuses(cluster):
+def health_node_has_exit_statuses_of_the_node(cluster):
     agent = cluster.agents[0]
     status, headers, text = get(agent, "/health/node")
     assert (status, text) == (200, "ok: n1 healthy\nnagios 0\nnpd 0\ndrain 0\n"), (status, text)
@@ -383,8 +383,8 @@ def main(build):
             ("parts of the metrics are served to who chooses them",
              parts_are_served_to_who_chooses_them),
             ("health and status are JSON that parses", documents_parse),
-            ("the agent's node is said in exit statuses",
-             the_node_of_the_agent_is_said_in_exit_statuses),
+            ("/health/node has the exit statuses of the node",
+             health_node_has_exit_statuses_of_the_node),
             ("the process has the metrics of client libraries",
              the_process_has_the_metrics_of_client_libraries),
             ("only reading is served", only_reading_is_served),

@@ -319,7 +319,7 @@ def bandwidth_is_measured_in_pairs_and_with_all_at_once():
             assert cell["count"] >= 16, cell
             assert p50 is None or abs(
                 cell["figures"]["p50_gbits"] * p50["value_ns"] / 2 ** 23 - 1) < 1e-9, cell
-        # Of three processes one rests in each round.
+        # With three processes one process rests in each round.
         both = {(row["from"], row["to"]) for row in result["congestion"]}
         assert len(both) == 2 and {pair[::-1] for pair in both} == both, result["congestion"]
         assert all(row["alone_gbits"] > 0 and row["together_gbits"] > 0

@@ -5,8 +5,8 @@
 
 #define WHEN_BYTES 40
 
-// Write a time of an option as the agent reads it. Durations are passed on, since the agent's clock
-// may be another one. Returns false after reporting an error.
+// Convert the time of an option to the form that the agent parses. A duration stays a duration,
+// because the clock of the agent may differ. Returns false after reporting an error.
 bool when_translate(
 	const char *command, const char *option, const char *text, char ret_when[static WHEN_BYTES]
 );

@@ -205,8 +205,8 @@ static bool record_row_is_valid(void *ctx, const struct drain_row *row) {
 	return row->stamp[0] != '\0' ? node->ours : node_is_drained_with(node, row->reason);
 }
 
-// Return whether this round only says what it would do.
-static bool round_is_dry(const struct slurm_rounds *rounds) {
+// Return whether this round only prints what it would do.
+static bool round_is_dry_run(const struct slurm_rounds *rounds) {
 	return rounds->dry_run || rounds->observes_only;
 }
 
@@ -217,7 +217,7 @@ static void record_drop_stale(struct slurm_rounds *rounds, const struct slurm_no
 
 	for (size_t n = 0; n < rounds->record.count; n++)
 		any = any || !record_row_is_valid(&record_cleanup, &rounds->record.rows[n]);
-	if (!any || round_is_dry(rounds))
+	if (!any || round_is_dry_run(rounds))
 		return;
 	if (drain_record_change(
 		    rounds->record_file, record_row_is_valid, &record_cleanup, NULL, why
@@ -244,7 +244,7 @@ static void node_apply_action(
 
 	if (drains)
 		slurm_reason_make(finding, node->silence, reason);
-	if (round_is_dry(rounds)) {
+	if (round_is_dry_run(rounds)) {
 		tally_add_drain(tally, drains);
 		if (change)
 			round_print(
@@ -392,7 +392,7 @@ static int round_decide_nodes(
 
 	if (said == NULL)
 		return -ENOMEM;
-	if (!round_is_dry(rounds))
+	if (!round_is_dry_run(rounds))
 		drain_record_pending(rounds, nodes);
 	record_drop_stale(rounds, nodes);
 	rounds->turn = 0;

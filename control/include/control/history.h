@@ -4,9 +4,10 @@
 // The control thread counts each probe of a path to a neighbour in bins. Once in a period it stores
 // these bins, and the state of each node that is not well, in the file `history` of the state
 // directory (<control/history_block.h>). A keeper makes all calls that touch the disk, so a disk
-// that hangs costs records and delays nothing else. At most one block is written in a second.
+// that hangs may cost records, but delays nothing else. At most one block is written in a second.
 //
-// Events are not doubled: answers about the past read them from the journal (<control/state.h>).
+// Events are not stored twice: answers about the past read them from the journal
+// (<control/state.h>).
 #pragma once
 
 #include <control/history_block.h>
@@ -36,7 +37,7 @@ struct history_config {
 int history_create(
 	struct loop *loop, const struct history_config *config, struct history **ret_history
 );
-// Destroy the history without waiting. The period under way is lost.
+// Destroy the history without waiting for the disk. Records of the unfinished periods are lost.
 struct history *history_destroy(struct history *history);
 
 // Count a probe of a path. latency_ns is 0 for a probe that is not a read of the smallest size.
@@ -48,7 +49,7 @@ void history_add_probe(
 	uint64_t latency_ns
 );
 
-// Return for how long a file holds the records of so many paths, typically.
+// Return the typical time in seconds for which a file holds the records of `paths` paths.
 uint64_t history_retention_s(
 	uint64_t size_bytes, uint32_t interval_s, uint32_t paths, enum history_tier tier
 );
@@ -63,9 +64,9 @@ struct history_question {
 	int64_t since_s, until_s; // UNIX time
 	uint64_t peer;		  // node that is asked about
 	bool all_paths;		  // paths to all peers, instead of those to this peer
-	uint32_t points;	  // 1 to HISTORY_POINTS_MAX, about; the answer has the number
+	uint32_t points; // wanted number, 1 to HISTORY_POINTS_MAX; the answer may have one more
 	int64_t events_since_ns, events_until_ns;
-	uint32_t events; // at most so many events about the peer, the last ones of that time
+	uint32_t events; // maximum number of events about the peer; the latest ones are returned
 };
 
 // A part of the time that was asked about. All points last equally long.
@@ -80,9 +81,9 @@ struct history_series {
 };
 
 struct history_node_point {
-	bool is_covered; // this agent kept records then
-	uint8_t state;	 // enum ras_state, and the worst verdict, of a node that was not well
-	uint8_t verdict;
+	bool is_covered; // this agent stored records of this time
+	uint8_t state;	 // enum ras_state at the worst verdict; RAS_UNKNOWN: the node was well
+	uint8_t verdict; // worst verdict
 };
 
 struct history_answer {

@@ -40,7 +40,7 @@ struct snapshot_verdict {
 };
 
 // The finding about this node itself.
-struct snapshot_own {
+struct snapshot_self {
 	enum finding_grade grade;
 	enum verdict_advice advice, would;
 	bool maint;
@@ -72,7 +72,7 @@ struct snapshot {
 	uint32_t grants;    // granted drains
 	uint32_t withheld;  // nodes whose drain is withheld
 	bool observes_only; // [health] act = no
-	struct snapshot_own own;
+	struct snapshot_self own;
 	uint64_t maint_age_max_ns; // age of the oldest known order of maintenance; 0: none
 	uint32_t verdict_rows;	   // entries of `rows`
 	struct snapshot_verdict rows[SNAPSHOT_VERDICTS_MAX];

@@ -26,7 +26,8 @@ static uint64_t host_id_at(const struct ras *ras, uint32_t slot) {
 	return ras_entry(ras, slot)->record->host_id;
 }
 
-// Return true if two agents name one host, or have one IP address: a member may name any host.
+// Return true if two agents name the same host or have the same IP address. The address counts too,
+// because a member may claim any host.
 static bool share_host(const struct ras *ras, uint32_t one, uint32_t other) {
 	const struct sock_addr first = sock_addr_ip_only(&ras_entry(ras, one)->record->address);
 	const struct sock_addr second = sock_addr_ip_only(&ras_entry(ras, other)->record->address);

@@ -57,7 +57,7 @@ static struct hearsay_source *source_get(struct ras *ras, uint64_t source) {
 		*found = (struct hearsay_source){.source = source, .since_ns = ras->observed_ns};
 	if (ras->observed_ns - found->since_ns >= MINUTE_NS) {
 		found->since_ns = ras->observed_ns;
-		found->told_count = 0;
+		found->report_count = 0;
 		found->handshake_count = 0;
 	}
 	return found;
@@ -84,7 +84,7 @@ bool hearsay_item_is_excess(struct ras *ras, const struct message_news *item, ui
 	return source != 0 && item->record != NULL &&
 	       hearsay_name_is_new(ras, news->id, news->state, news->incarnation) &&
 	       peers_find(&ras->hearsay.names, news->id) == RAS_NO_SLOT &&
-	       source_get(ras, source)->told_count >= HEARSAY_TOLD_MAX;
+	       source_get(ras, source)->report_count >= HEARSAY_REPORTS_MAX;
 }
 
 static void name_remove(struct ras *ras, uint32_t slot) {
@@ -104,7 +104,7 @@ void hearsay_forget(struct ras *ras, uint64_t id) {
 		name_remove(ras, slot);
 }
 
-// Make room by removing a random name. A name that waits for its second report rarely hits.
+// Make room by removing a random name. A real name waits only briefly, so it is rarely removed.
 static void name_evict(struct ras *ras) {
 	struct peers *names = &ras->hearsay.names;
 	uint32_t slot = (uint32_t)(ras_random(ras) % names->entry_count);
@@ -128,9 +128,9 @@ static void name_store(struct ras *ras, const struct peer_news *news, uint64_t s
 	enum peers_change change;
 	uint32_t slot = peers_find(names, news->id);
 
-	if (from->told_count >= HEARSAY_TOLD_MAX)
+	if (from->report_count >= HEARSAY_REPORTS_MAX)
 		return;
-	from->told_count++;
+	from->report_count++;
 	if (slot != RAS_NO_SLOT)
 		name_remove(ras, slot); // an earlier start, or a record of another key
 	else if (peers_tombstone_count(names) >= HEARSAY_NAMES_MAX)
@@ -171,14 +171,15 @@ bool hearsay_update_waits(struct ras *ras, const struct peer_news *news, uint64_
 	return true;
 }
 
-// Return true if a name may come from a source that it does not advertise: the node is behind a
-// translation of addresses, or its configuration has a wrong address.
+// Return true if a handshake may prove a name although its record has another address than the
+// source. The node may be behind a translation of addresses, or its configuration has a wrong
+// address.
 static bool
-name_may_be_moved(const struct ras *ras, const struct hearsay_source *from, uint64_t id) {
-	uint32_t moved =
-		from->moved_id != 0 ? peers_find(&ras->peers, from->moved_id) : RAS_NO_SLOT;
+name_may_be_translated(const struct ras *ras, const struct hearsay_source *from, uint64_t id) {
+	uint32_t moved = from->translated_id != 0 ? peers_find(&ras->peers, from->translated_id)
+						  : RAS_NO_SLOT;
 
-	if (from->moved_id == id)
+	if (from->translated_id == id)
 		return true;
 	if (moved != RAS_NO_SLOT && peer_is_member(ras_entry(ras, moved)))
 		return false;
@@ -202,11 +203,11 @@ bool hearsay_handshake_waits(
 		return false;
 	from = source_get(ras, source);
 	if (record_source(news->record) != source) {
-		if (!name_may_be_moved(ras, from, news->id)) {
+		if (!name_may_be_translated(ras, from, news->id)) {
 			name_store(ras, news, source);
 			return true;
 		}
-		from->moved_id = news->id;
+		from->translated_id = news->id;
 	}
 	return from->handshake_count++ >= HEARSAY_HANDSHAKES_MAX;
 }

@@ -67,7 +67,7 @@ struct join {
 	bool is_seed;	  // our own address is a seed
 	uint64_t start;	  // start number that the source of the table gave us
 	bool uncounted;	  // the source of the table says that we have no vote yet
-	bool is_believed; // names in this table need no proof: our view was too small
+	bool is_believed; // our view was too small to demand proof of the names in this table
 	uint32_t serving; // joins of other agents that we serve now
 };
 

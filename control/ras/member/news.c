@@ -230,7 +230,7 @@ static int update_item_apply(
 		return link != NULL && link->peer == item->news.id ? -EBADMSG : 0;
 	}
 	if (link != NULL && link->peer == item->news.id)
-		source = 0; // the neighbour itself
+		source = 0; // the neighbour reports itself: its link proves the name
 	if (!hearsay_update_waits(ras, &item->news, source) &&
 	    !membership_apply_reported(ras, &item->news, link) && pulls->count < PULLS_MAX)
 		pulls->ids[pulls->count++] = item->news.id;

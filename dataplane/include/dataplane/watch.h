@@ -89,7 +89,7 @@ struct watch_outcome {
 	uint64_t incarnation; // incarnation of the peer, if a valid pulse head was read
 	uint64_t beats;	      // beat counter, if the head or the counter was read; else 0
 	uint64_t late_ns;     // delay of the start: the worker's turn came late
-	bool has_wait;	      // a valid head was read, and wait_ns is of it
+	bool has_wait;	      // a valid head was read, so wait_ns is known
 	uint64_t wait_ns;     // wait of the peer's threads (pulse_set_wait())
 	uint32_t place, generation;
 	uint32_t tag;

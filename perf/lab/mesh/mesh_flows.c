@@ -74,7 +74,7 @@ static int flow_rows_compare(const void *left, const void *right) {
 	return one->process < other->process ? -1 : 1;
 }
 
-static void print_rows_left(uint32_t count) {
+static void print_hidden_count(uint32_t count) {
 	if (count > ROWS_SHOWN)
 		printf("  and %u more\n", count - ROWS_SHOWN);
 }
@@ -90,7 +90,7 @@ static void print_congestion(const struct mesh *mesh) {
 			rows[count++] = (struct flow_row
 			){n, (double)flow->alone_ns / (double)flow->together_ns};
 	}
-	printf("\ncongestion: the pairs of a round at once, against each of them alone\n");
+	printf("\ncongestion: the pairs of one round, each alone and all at once\n");
 	if (count == 0) {
 		printf("  no direction was measured\n");
 		return;
@@ -108,7 +108,7 @@ static void print_congestion(const struct mesh *mesh) {
 		       mesh->nodes[to].host, mesh_gbits(mesh->flows[from].alone_ns),
 		       mesh_gbits(mesh->flows[from].together_ns), 100 * rows[n].share);
 	}
-	print_rows_left(count);
+	print_hidden_count(count);
 }
 
 // Return the highest rate to a process in the matrix, in Gbit/s; 0 if none is known.
@@ -135,7 +135,7 @@ static void print_incast(const struct mesh *mesh) {
 			rows[count++] =
 				(struct flow_row){n, best > 0 ? mesh->incasts[n].gbits / best : 0};
 	}
-	printf("\nincast: all to one at once, against the best pair of the matrix\n");
+	printf("\nincast: all to one at once; share: of the best rate from one process alone\n");
 	if (count == 0) {
 		printf("  no target was measured\n");
 		return;
@@ -150,7 +150,7 @@ static void print_incast(const struct mesh *mesh) {
 		       HOST_SHOWN, mesh->nodes[rows[n].process].host, incast->flows, incast->gbits,
 		       100 * rows[n].share, mesh_gbits(incast->slowest_ns));
 	}
-	print_rows_left(count);
+	print_hidden_count(count);
 }
 
 void mesh_flows_print(const struct mesh *mesh) {

@@ -24,16 +24,16 @@ struct mesh_incast {
 
 enum mesh_flow_kind { MESH_FLOW_ALONE, MESH_FLOW_TOGETHER, MESH_FLOW_INCAST };
 
-// Allocate the results that the mesh shall have. Returns 0 or -ENOMEM.
+// Allocate the results of the wanted measurements. Returns 0 or -ENOMEM.
 int mesh_flows_create(struct mesh *mesh, bool congestion, bool incast);
 // Fill in the pairs of the round with the most pairs between racks, where congestion is likely.
 // Returns their number.
 uint32_t mesh_flows_choose_round(const struct mesh *mesh, struct mesh_pair *ret_pairs);
-// Store the median time of MESH_UNIT_BYTES of one flow.
+// Store the rate of one flow, as the median time in which the flow transfers MESH_UNIT_BYTES.
 void mesh_flows_store(
 	struct mesh *mesh, enum mesh_flow_kind kind, uint32_t from, uint32_t to, uint64_t value_ns
 );
-// Print what was measured, at most 80 columns wide.
+// Print the tables of congestion and incast, at most 80 columns wide.
 void mesh_flows_print(const struct mesh *mesh);
 // Add "congestion" and "incast" to the JSON of a mesh. Returns 0 or -ENOMEM.
 int mesh_flows_put(struct json_t *root, const struct mesh *mesh);

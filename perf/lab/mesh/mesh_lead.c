@@ -37,7 +37,7 @@ struct meeting {
 	uint64_t deadline_ns;
 };
 
-// Purpose of the current pairs. The flows of <mesh_flows.h> follow the matrix.
+// Purpose of the current pairs: the matrix first, then the flows of <mesh_flows.h>.
 enum phase { PHASE_MATRIX, PHASE_ALONE, PHASE_TOGETHER, PHASE_INCAST };
 
 struct leading {
@@ -180,19 +180,19 @@ static void assign_processor(struct leading *leading, uint32_t who) {
 	seat->busy = true;
 }
 
-// Return true if the flows of a phase begin at one time.
-static bool phase_gathers(const struct leading *leading) {
+// Return true if all flows of the phase begin at the same time.
+static bool phase_starts_together(const struct leading *leading) {
 	return leading->phase == PHASE_TOGETHER || leading->phase == PHASE_INCAST;
 }
 
-// Return true if both machines have free processors. Flows that must be measured together need
-// none. Two processes may always run on a machine. So
-// a machine with one processor still measures one pair at a time.
+// Return true if both machines have free processors. Flows that begin together need no free
+// processor. Two processes may always run on a machine. So a machine with one processor still
+// measures one pair at a time.
 static bool pair_can_start(const struct leading *leading, const struct mesh_pair *pair) {
 	uint32_t ends[2] = {pair->one, pair->other};
 
 	if (leading->phase != PHASE_MATRIX)
-		return phase_gathers(leading) || leading->open == 0;
+		return phase_starts_together(leading) || leading->open == 0;
 	if (leading->config->at_once > 0 && leading->open >= leading->config->at_once)
 		return false;
 	for (int n = 0; n < 2; n++) {
@@ -215,8 +215,8 @@ static void send_order(
 
 	order->place = leading->seats[who].place;
 	order->plan = leading->mesh->plan;
-	order->gathers = phase_gathers(leading);
-	// The servers of an incast share the processors of one machine, and have nothing to do.
+	order->waits_for_go = phase_starts_together(leading);
+	// The servers of an incast share the processors of one machine, so none may spin.
 	if (leading->phase == PHASE_INCAST)
 		order->plan.policy = IDLE_ADAPTIVE;
 	// The loss of a process is noticed when its channel is read.
@@ -320,7 +320,7 @@ static void node_drop(struct leading *leading, uint32_t who, const char *text) {
 	}
 }
 
-// Take the result of a direction. The histogram of a cell is moved out of the answer.
+// Store the result of a direction. The histogram is moved from the answer to the cell.
 static void
 store_result(struct leading *leading, const struct meeting *meeting, struct mesh_answer *answer) {
 	static const enum mesh_flow_kind kinds[] = {
@@ -432,8 +432,8 @@ static bool open_meetings(struct leading *leading) {
 	return left;
 }
 
-// Let the flows begin once all of them are ready.
-static void release_gathered(struct leading *leading) {
+// If all flows are ready, order them to begin.
+static void start_ready_flows(struct leading *leading) {
 	for (uint32_t n = 0; n < MESH_NODES_MAX; n++) {
 		if (leading->meetings[n].open && !leading->meetings[n].ready)
 			return;
@@ -504,7 +504,7 @@ static void round_prepare(struct leading *leading, uint32_t round) {
 }
 
 // Measure the current pairs.
-static int play_pairs(struct leading *leading) {
+static int measure_pairs(struct leading *leading) {
 	bool left = true;
 	int err = 0;
 
@@ -513,14 +513,15 @@ static int play_pairs(struct leading *leading) {
 		left = open_meetings(leading);
 		if (leading->open > 0)
 			err = wait_for_answers(leading);
-		if (!left && phase_gathers(leading))
-			release_gathered(leading);
+		if (!left && phase_starts_together(leading))
+			start_ready_flows(leading);
 	}
 	return err;
 }
 
-// Measure the pairs of one round in both directions, each alone, and each direction at once.
-static int play_congestion(struct leading *leading) {
+// Measure congestion: each direction of the pairs of one round alone, then all pairs at once, one
+// direction after the other.
+static int measure_congestion(struct leading *leading) {
 	struct mesh_pair pairs[MESH_NODES_MAX];
 	size_t count = mesh_flows_choose_round(leading->mesh, pairs);
 	int err;
@@ -532,18 +533,18 @@ static int play_congestion(struct leading *leading) {
 	leading->phase = PHASE_ALONE;
 	leading->pair_count = (uint32_t)(2 * count);
 	memcpy(leading->pairs, pairs, 2 * count * sizeof(pairs[0]));
-	err = play_pairs(leading);
+	err = measure_pairs(leading);
 	leading->phase = PHASE_TOGETHER;
 	leading->pair_count = (uint32_t)count;
 	for (size_t way = 0; way < 2 && err == 0; way++) {
 		memcpy(leading->pairs, pairs + way * count, count * sizeof(pairs[0]));
-		err = play_pairs(leading);
+		err = measure_pairs(leading);
 	}
 	return err;
 }
 
-// Measure all flows to one process at once, for each process.
-static int play_incast(struct leading *leading) {
+// Measure incast: for each process, all other processes send to it at once.
+static int measure_incast(struct leading *leading) {
 	const struct mesh *mesh = leading->mesh;
 	int err = 0;
 
@@ -557,7 +558,7 @@ static int play_incast(struct leading *leading) {
 		}
 		if (!leading->config->quiet)
 			fprintf(stderr, "incast to process %u of %u\n", to, mesh->count);
-		err = play_pairs(leading);
+		err = measure_pairs(leading);
 	}
 	return err;
 }
@@ -569,7 +570,7 @@ static int play_all_rounds(struct leading *leading) {
 
 	for (uint32_t round = 0; round < rounds && err == 0; round++) {
 		round_prepare(leading, round);
-		err = play_pairs(leading);
+		err = measure_pairs(leading);
 		if (!leading->config->quiet && leading->again == 0)
 			fprintf(stderr, "round %u of %u: %u of %u measured\n", round + 1, rounds,
 				mesh_count_measured(mesh), mesh->count * (mesh->count - 1));
@@ -578,8 +579,8 @@ static int play_all_rounds(struct leading *leading) {
 }
 
 // Measure all directions. Those that stand out are measured again, in new processes and on other
-// processors: where a scheduler places a process may differ more between runs than an interval
-// of one run tells.
+// processors: the placement of processes may change the latency by more than the interval of one
+// run covers.
 static void play_all_passes(struct leading *leading) {
 	struct mesh *mesh = leading->mesh;
 	uint64_t begin_ns = clock_monotonic_ns();
@@ -596,9 +597,9 @@ static void play_all_passes(struct leading *leading) {
 		err = play_all_rounds(leading);
 	}
 	if (err == 0 && mesh->flows != NULL)
-		err = play_congestion(leading);
+		err = measure_congestion(leading);
 	if (err == 0 && mesh->incasts != NULL)
-		err = play_incast(leading);
+		err = measure_incast(leading);
 	mesh->took_ns = clock_monotonic_ns() - begin_ns;
 	if (err == -EINTR)
 		(void)lab_fail(&why, err, "interrupted");

@@ -28,8 +28,8 @@
 #define CLIENT_NS UINT64_C(20000000000)
 #define CONNECT_NS UINT64_C(5000000000) // per address
 #define RETRY_PAUSE_MS 20
-#define GATHER_NS UINT64_C(60000000000) // for all flows of a group to be prepared
-#define WINDOWS_MIN 16u // a median of dependent windows needs as many for an interval
+#define GATHER_NS UINT64_C(60000000000) // time until all flows of a group must be ready
+#define WINDOWS_MIN 16u			// fewest dependent windows for the interval of a median
 #define WINDOWS_FLOW 4u // of a flow among others, whose median is printed without an interval
 
 // A child that measures.
@@ -44,7 +44,8 @@ struct present {
 	const struct mesh_member *member;
 	struct proof_secrets secrets; // proven to the lead, and between measuring children
 	struct channel lead;
-	// A process has one child, and one for each flow as the target of an incast. NULL: free.
+	// Children that measure: one, or one for each flow if the process is the target of an
+	// incast. NULL: free.
 	struct child *children[MESH_NODES_MAX];
 	struct lab_machine machine;
 	char device[DEVICE_NAME_MAX + 1];
@@ -69,7 +70,7 @@ static void send_port(void *ctx, const struct sock_addr *address) {
 	(void)mesh_send_answer(measurement->parent, CHANNEL_MESH_LISTENS, &answer, &unheard);
 }
 
-// Report that the child is prepared, and wait until all flows of the order's group are.
+// Report that the child is ready, and wait until the lead orders all flows to begin.
 static int wait_for_go(void *ctx, struct lab_why *why) {
 	const struct measurement *measurement = ctx;
 	const struct mesh_answer answer = {.order = measurement->order->number};
@@ -148,8 +149,8 @@ __attribute__((noreturn)) static void child_measure(
 		.announce_ctx = &measurement,
 		.patience_ns = CLIENT_NS,
 		.quick = true,
-		.windows_min = order->gathers ? WINDOWS_FLOW : WINDOWS_MIN,
-		.gather = order->gathers ? wait_for_go : NULL,
+		.windows_min = order->waits_for_go ? WINDOWS_FLOW : WINDOWS_MIN,
+		.gather = order->waits_for_go ? wait_for_go : NULL,
 		.gather_ctx = &measurement,
 		.machine = &present->machine,
 		.secrets = &present->secrets,
@@ -205,7 +206,7 @@ order_start(struct present *present, const struct channel_message *message, stru
 
 	if (err != 0)
 		return err;
-	// A child that has told its result may still hold the address of its device.
+	// A child that has sent its result may still hold the address of its device.
 	for (uint32_t n = 0; n < MESH_NODES_MAX; n++) {
 		if (present->children[n] != NULL && present->children[n]->told)
 			child_kill(&present->children[n]);

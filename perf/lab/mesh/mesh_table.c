@@ -66,7 +66,7 @@ static void cell_text(
 		snprintf(text, CELL_BYTES, "%.0fs", value_us / 1e6);
 }
 
-// Print what the values of the table are.
+// Print the unit and the meaning of the values in the table.
 static void print_table_title(const struct mesh *mesh, const struct mesh_summary *summary) {
 	if (mesh_is_bandwidth(mesh))
 		printf("\n%s that half of the windows reached", choose_rate_unit(summary).name);
@@ -177,7 +177,7 @@ static void print_failures(const struct mesh *mesh) {
 		printf("  and %u more failed\n", failed - FAILURES_MAX);
 }
 
-// Print what was measured, and how much of it.
+// Print the plan, and how many directions were measured.
 static void print_head(const struct mesh *mesh, const struct mesh_summary *summary) {
 	const struct plan *plan = &mesh->plan;
 	char size[PARSE_TEXT_BYTES], took[SHOW_BYTES];

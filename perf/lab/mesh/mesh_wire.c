@@ -72,7 +72,7 @@ int mesh_send_order(
 	wire_put_u32(&writer, order->number);
 	wire_put_u32(&writer, order->place);
 	put_text(&writer, server);
-	wire_put_u8(&writer, order->gathers);
+	wire_put_u8(&writer, order->waits_for_go);
 	plan_encode(&order->plan, &writer);
 	return channel_send_written(channel, kind, buffer, &writer, why);
 }
@@ -89,7 +89,7 @@ int mesh_read_order(
 	order.number = wire_get_u32(&reader);
 	order.place = wire_get_u32(&reader);
 	get_text(&reader, server, sizeof(server));
-	order.gathers = wire_get_u8(&reader) != 0;
+	order.waits_for_go = wire_get_u8(&reader) != 0;
 	plan_decode(&reader, &order.plan);
 	if (wire_reader_finish(&reader) != 0)
 		return fail_malformed(why, message);

@@ -6,7 +6,7 @@
 //			<-	SERVE	order, plan: wait for a client
 //	LISTENS		->		order, port
 //			<-	PLAY	order, plan, address: be the client
-//	READY		->		order: prepared, and waits for the others
+//	READY		->		order: ready, waits for the other flows
 //			<-	GO	order: transfer now
 //	RESULT, SERVED	->		order; or FAILED with the reason
 //			<-	STOP	order: abort it
@@ -32,7 +32,7 @@ struct mesh_order {
 	uint32_t number;
 	uint32_t place; // index among the allowed processors; MESH_PROCESSOR_ANY: free choice
 	struct sock_addr server; // PLAY only
-	bool gathers;		 // PLAY only: send READY and wait for GO before the transfer
+	bool waits_for_go;	 // PLAY only: send READY and wait for GO before the transfer
 	struct plan plan;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// HISTORY: a node and the paths to it, in parts of a time.
+// HISTORY: a node and the paths to it, in periods of equal length.
 #pragma once
 
 #include <lib/record.h>

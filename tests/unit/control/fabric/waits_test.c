@@ -101,7 +101,7 @@ static void a_sample_may_have_waited_at_both_ends_or_for_its_turn(void **state) 
 	assert_int_equal(waits_sample_ns(&waits, 700 * US, 0), 4 * MS);
 	assert_int_equal(waits_sample_ns(&waits, 50 * MS, 0), 50 * MS);
 	assert_int_equal(waits_sample_ns(&waits, 0, 3 * MS), 10 * MS);
-	// A peer's page may hold anything.
+	// The page of a peer may hold any value.
 	assert_int_equal(
 		waits_sample_ns(&waits, 0, UINT64_MAX), 2 * (2 * MS + PATH_LATENCY_MAX_NS)
 	);

@@ -291,7 +291,7 @@ static void at_most_one_block_is_written_in_a_second(void **state) {
 		probe();
 		for (uint32_t turn = 0; turn < 5; turn++)
 			pass(SEC / 5);
-		(void)probes_stored(); // its answer follows the write
+		(void)probes_stored(); // wait: the keeper answers after the write
 	}
 	assert_in_range(disk_writes() - before, 50, 101);
 }

@@ -365,7 +365,7 @@ static void order_survives_restart_of_all_with_one_file(void **state) {
 			}
 		}
 		for (uint32_t n = 0; n < NODES; n++) {
-			node_join((kept + n + 1) % NODES); // the one with the file comes last
+			node_join((kept + n + 1) % NODES); // the agent with the file joins last
 			pass(5 * SEC);
 		}
 		for (uint32_t n = 0; n < NODES; n++)
@@ -384,7 +384,7 @@ static void time_of_a_stop_counts_and_a_running_agent_corrects_it(void **state) 
 	stage.nodes[0].versions[0] = 1;
 	expect_order(0, "disk", 2 * HOUR - HOUR / 2 - 5 * SEC);
 	node_stop(0);
-	// A clock that is years ahead or behind after a boot ends nothing at once.
+	// A clock that is years ahead or behind after a boot ends no order at once.
 	for (int n = 0; n < 2; n++) {
 		stage.clock_step_ns = (n == 0 ? 1 : -1) * (int64_t)(10000 * HOUR);
 		node_start(0);
@@ -410,7 +410,8 @@ static void orders_of_two_sides_end_as_one(void **state) {
 	pass(10 * SEC);
 	stage.nodes[2].apart = false;
 	for (uint32_t n = 0; n < NODES; n++)
-		stage.nodes[n].overlay.maintenance.neighbour_count = 0; // they died and came back
+		stage.nodes[n].overlay.maintenance.neighbour_count =
+			0; // as if they had died and returned
 	pass(5 * SEC);
 	for (uint32_t n = 0; n < NODES; n++)
 		expect_order(n, "wins", HOUR - 25 * SEC);

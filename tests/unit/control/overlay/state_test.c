@@ -331,7 +331,7 @@ static void file_of_paths_that_is_too_long_or_none_is_told_as_such(void **state)
 	assert_null(text);
 }
 
-// A full disk fails a write just so. No event follows that would cause another one.
+// The write fails as on a full disk. No later event causes another write.
 static void text_that_could_not_be_written_is_written_once_the_disk_takes_it(void **state) {
 	char path[PATH_MAX + 32], *text = NULL;
 	struct state_counters counters;

@@ -201,7 +201,7 @@ static void two_slow_paths_of_six_blame_no_node(void **state) {
 	bed_destroy(bed);
 }
 
-// Readers that are busy themselves need seconds to contradict.
+// A reader whose machine is busy needs up to two seconds to contradict.
 static void the_other_readers_have_two_seconds_to_contradict(void **state) {
 	struct bed *bed = bed_create(AGENTS);
 

@@ -233,7 +233,7 @@ static void a_node_that_is_busy_now_and_then_is_not_unstable(void **state) {
 		bed_pass(bed, 6 * SEC);
 		bed_expect(bed, 5, VERDICT_HEALTHY, "None");
 	}
-	// The evidence of others outweighs the word of the node.
+	// Evidence from other nodes outweighs the report of the node about itself.
 	bed_say(bed, 5, VERDICT_NODE_BUSY, PROCESSOR_SHORT);
 	for (uint32_t observer = 1; observer < 4; observer++)
 		bed_see(bed, observer, 5, OBSERVATION_DEGRADED);

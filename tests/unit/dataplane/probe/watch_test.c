@@ -256,7 +256,7 @@ static void plan_write(uint32_t bytes) {
 	assert_int_equal(prober_plan_probes(bed.prober, &due, 1), 1);
 }
 
-static void a_late_turn_and_the_wait_of_the_responder_are_told(void **state) {
+static void a_late_turn_and_the_wait_of_the_responder_are_reported(void **state) {
 	struct watch_outcome outcome;
 
 	(void)state;
@@ -655,7 +655,7 @@ UNIT_GROUP(watch) {
 		BED(probe_waits_for_its_time_and_says_when_that_is),
 		BED(eight_bytes_are_the_counter_alone),
 		BED(longer_one_reads_the_head_and_knows_whose_it_is),
-		BED(a_late_turn_and_the_wait_of_the_responder_are_told),
+		BED(a_late_turn_and_the_wait_of_the_responder_are_reported),
 		BED(foreign_page_is_an_answer_without_a_pulse),
 		BED(write_goes_to_what_the_peer_gives_up_and_tells_of_no_pulse),
 		BED(write_that_the_peer_does_not_take_is_void_and_said_to_be_refused),

@@ -11,14 +11,15 @@
 
 struct storms_shape;
 
-// A process, a number of samples, and the shares asked for. 0 asks nothing.
+// One experiment: a random process, a number of samples, and required shares. 0: not required.
 struct truth_row {
 	const char *name;
 	double memory;			   // lag-1 correlation of the autoregressive process
-	const struct storms_shape *storms; // the process instead, if not NULL
+	const struct storms_shape *storms; // two-state process instead; NULL: autoregressive
 	uint32_t samples;
-	// Least share of the printed intervals that hold the truth. If no share of printed
-	// intervals is asked for, hardly any printed one does as well.
+	// Required shares: of printed intervals that hold the truth, and of runs with an interval.
+	// If printed_least is 0 and at most 5 % of the runs have an interval, held_least is not
+	// required.
 	double held_least[TRUTH_QUANTILES], printed_least[TRUTH_QUANTILES];
 	double width_most; // largest median width, relative to the true one
 	bool switched;	   // only runs that were in both states are counted

@@ -66,7 +66,7 @@ static void name_of_one_source_waits_until_another_one_reports_it(void **state) 
 	lone_destroy(lone);
 }
 
-// Two members with different records of one name are no two reports.
+// Different records of one name from two members do not prove the name.
 static void another_record_of_the_name_is_no_second_report(void **state) {
 	struct lone *lone = lone_of(8, 1);
 	struct peer_news news = invent(lone->interner, lone->ras, 1);
@@ -152,10 +152,10 @@ static void invented_names_are_bounded_and_forgotten(void **state) {
 		ras_record_put(lone->interner, news.record);
 	}
 	assert_int_equal(peers_member_count(&lone->ras->peers), 8);
-	assert_int_equal(lone->ras->counters.names_held, HEARSAY_TOLD_MAX);
+	assert_int_equal(lone->ras->counters.names_held, HEARSAY_REPORTS_MAX);
 	assert_true(peers_tombstone_count(&lone->ras->hearsay.names) <= HEARSAY_NAMES_MAX);
 	assert_true(ras_memory_used(lone->ras) - before < 1 << 20);
-	// Another source still finds room, at the cost of a name that waits.
+	// A name from another source is stored, and replaces a waiting name.
 	for (uint32_t n = INVENTED; n < INVENTED + 10; n++) {
 		struct peer_news news = invent(lone->interner, lone->ras, n);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Deeds of the corpus. Each is a thing that real programs do between two operations. The caller is
-// one rank and has one thread; a deed that needs children or threads starts and ends them.
-#include "deeds.h"
+// Behaviours of the corpus. Real programs show each of them between two operations. The caller is
+// one rank and has one thread; a behaviour that needs children or threads starts and ends them.
+#include "behaviours.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +37,7 @@ static void sleep_for(double seconds) {
 	(void)poll(NULL, 0, (int)(seconds * 1000));
 }
 
-void deed_mark(void) {
+void behaviour_mark(void) {
 	const char *path = getenv("CORPUS_MARK");
 	int fd = path != NULL ? open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600) : -1;
 
@@ -45,14 +45,14 @@ void deed_mark(void) {
 		close(fd);
 }
 
-unsigned int deed_seconds(void) {
+unsigned int behaviour_seconds(void) {
 	const char *text = getenv("CORPUS_SECONDS");
 	unsigned long seconds = text != NULL ? strtoul(text, NULL, 10) : SECONDS;
 
 	return seconds > 0 && seconds <= 3600 ? (unsigned int)seconds : SECONDS;
 }
 
-void deed_compute(double seconds) {
+void behaviour_compute(double seconds) {
 	double until = now() + seconds;
 
 	while (now() < until) {
@@ -80,7 +80,7 @@ static void child_wait(pid_t pid) {
 // The child takes 512 bytes of the pipe in each half second.
 static void write_to_slow_pipe(void) {
 	char piece[PIPE_PIECE], big[1 << 16] = {0};
-	int ends[2], more = (int)deed_seconds() * 2;
+	int ends[2], more = (int)behaviour_seconds() * 2;
 	pid_t pid;
 
 	if (pipe(ends) != 0)
@@ -110,7 +110,7 @@ static FILE *scratch_open(void) {
 	char path[4096];
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/deed-XXXXXX", directory != NULL ? directory : "/tmp");
+	snprintf(path, sizeof(path), "%s/behaviour-XXXXXX", directory != NULL ? directory : "/tmp");
 	fd = mkstemp(path);
 	if (fd < 0)
 		return NULL;
@@ -120,7 +120,7 @@ static FILE *scratch_open(void) {
 
 static void write_file(bool is_synced) {
 	static char text[MIB];
-	double until = now() + deed_seconds();
+	double until = now() + behaviour_seconds();
 	FILE *file = scratch_open();
 
 	while (file != NULL && now() < until) {
@@ -158,32 +158,32 @@ static void wait_for_compressor(void) {
 
 	snprintf(
 		command, sizeof(command), "timeout %u gzip -9 </dev/zero >/dev/null 2>&1; true",
-		deed_seconds()
+		behaviour_seconds()
 	);
 	shell_run(command);
 }
 
 static void run_short_children(void) {
-	double until = now() + deed_seconds();
+	double until = now() + behaviour_seconds();
 
 	while (now() < until)
 		shell_run("sleep 0.2; true");
 }
 
 static void compute_alone(void) {
-	deed_compute(deed_seconds());
+	behaviour_compute(behaviour_seconds());
 }
 
 static void sleep_alone(void) {
-	sleep_for(deed_seconds());
+	sleep_for(behaviour_seconds());
 }
 
 // A quota of 0.5 % of a processor: 2 ms in 400 ms.
 static void compute_by_quota(void) {
-	double until = now() + deed_seconds();
+	double until = now() + behaviour_seconds();
 
 	while (now() < until) {
-		deed_compute(0.002);
+		behaviour_compute(0.002);
 		sleep_for(0.398);
 	}
 }
@@ -200,7 +200,7 @@ static void wait_for_file_lock(void) {
 	if (pid == 0) {
 		flock(fileno(file), LOCK_EX);
 		(void)!write(ends[1], "x", 1);
-		sleep_for(deed_seconds());
+		sleep_for(behaviour_seconds());
 		flock(fileno(file), LOCK_UN); // the parent shares the description
 		_exit(0);
 	}
@@ -218,7 +218,7 @@ static void wait_for_file_lock(void) {
 
 static void grow_memory(void) {
 	static char *pieces[GROW_MIB];
-	double pause = (double)deed_seconds() / GROW_MIB;
+	double pause = (double)behaviour_seconds() / GROW_MIB;
 
 	for (int n = 0; n < GROW_MIB; n++) {
 		pieces[n] = malloc(MIB);
@@ -231,7 +231,7 @@ static void grow_memory(void) {
 }
 
 static void *team_work(void *context) {
-	deed_compute(deed_seconds());
+	behaviour_compute(behaviour_seconds());
 	return context;
 }
 
@@ -251,7 +251,7 @@ static void be_sampled(void) {
 	char path[64], text[4096];
 
 	if (pid != 0) {
-		sleep_for(deed_seconds());
+		sleep_for(behaviour_seconds());
 		kill(pid, SIGKILL);
 		child_wait(pid);
 		return;
@@ -281,7 +281,7 @@ static void stop_briefly(void) {
 	child_wait(pid);
 }
 
-// Deeds that hang.
+// Behaviours that hang.
 
 static void read_from_pipe(void) {
 	int ends[2];
@@ -293,7 +293,7 @@ static void read_from_pipe(void) {
 
 static void loop_endlessly(void) {
 	for (;;)
-		deed_compute(1);
+		behaviour_compute(1);
 }
 
 static void stop_for_ever(void) {
@@ -330,11 +330,11 @@ static void lock_in_other_order(void) {
 	lock_both(NULL);
 }
 
-int deed_do(const char *name) {
+int behaviour_run(const char *name) {
 	static const struct {
 		const char *name;
 		void (*play)(void);
-	} deeds[] = {
+	} behaviours[] = {
 		{"pipe-slow", write_to_slow_pipe},
 		{"fsync", write_synced},
 		{"page-cache", write_page_cache},
@@ -355,11 +355,11 @@ int deed_do(const char *name) {
 		{"lock-order", lock_in_other_order},
 	};
 
-	for (unsigned int n = 0; n < sizeof(deeds) / sizeof(deeds[0]); n++) {
-		if (strcmp(deeds[n].name, name) != 0)
+	for (unsigned int n = 0; n < sizeof(behaviours) / sizeof(behaviours[0]); n++) {
+		if (strcmp(behaviours[n].name, name) != 0)
 			continue;
-		deed_mark();
-		deeds[n].play();
+		behaviour_mark();
+		behaviours[n].play();
 		return 0;
 	}
 	return -ENOENT;
