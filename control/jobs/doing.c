@@ -74,7 +74,7 @@ void jobs_describe_doing(
 	show_duration(doing->span_ms * NS_PER_MS, span);
 	ret_text[0] = '\0';
 	if (doing->busy_s != 0) {
-		show_duration(doing->busy_s * 1000 * NS_PER_MS, span);
+		show_duration((uint64_t)doing->busy_s * 1000 * NS_PER_MS, span);
 		snprintf(
 			ret_text, JOBS_DOING_BYTES, "it is busy on purpose for at most %s%s%s",
 			span, doing->busy_why[0] != '\0' ? ": " : "", doing->busy_why

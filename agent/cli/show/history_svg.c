@@ -82,17 +82,17 @@ static bool curve_range(const json_t *points, double *ret_low, double *ret_high)
 	return high_ns > 0;
 }
 
+// Place and scale of the curves of one path.
+struct curve_area {
+	const json_t *periods, *points;
+	double top;	  // pixels from the top of the picture
+	double low, high; // binary logarithms of nanoseconds at the lower and the upper edge
+};
+
 // Draw one value of all periods. The curve is broken where there is none.
-static void put_curve(
-	FILE *out,
-	const json_t *periods,
-	const json_t *points,
-	const char *key,
-	const char *class,
-	double top,
-	double low,
-	double high
-) {
+static void
+put_curve(FILE *out, const struct curve_area *area, const char *key, const char *class) {
+	const json_t *periods = area->periods, *points = area->points;
 	size_t count = json_array_size(periods), next = 0;
 	bool is_open = false;
 
@@ -115,16 +115,20 @@ static void put_curve(
 			fprintf(out, "<polyline class=\"%s\" points=\"", class);
 		is_open = true;
 		fprintf(out, "%.1f,%.1f ", LEFT + (double)WIDTH * ((double)n + 0.5) / (double)count,
-			top + CURVE * (1 - (log2((double)value_ns) - low) / (high - low)));
+			area->top + CURVE * (1 - (log2((double)value_ns) - area->low) /
+							 (area->high - area->low)));
 	}
 	if (is_open)
 		fputs("\"/>\n", out);
 }
 
 static void put_path(FILE *out, const json_t *path, const json_t *periods, double top) {
-	const json_t *points = json_object_get(path, "points");
+	struct curve_area area = {
+		.periods = periods,
+		.points = json_object_get(path, "points"),
+		.top = top,
+	};
 	char low_text[SHOW_BYTES], high_text[SHOW_BYTES];
-	double low, high;
 
 	fprintf(out, "<text x=\"%d\" y=\"%.0f\">", LEFT, top - 6);
 	put_text(out, fact_name(path, "peer"));
@@ -132,15 +136,15 @@ static void put_path(FILE *out, const json_t *path, const json_t *periods, doubl
 	put_text(out, fact_name(path, "device"));
 	fputs(" reads ", out);
 	put_text(out, fact_name(path, "peer_device"));
-	if (!curve_range(points, &low, &high)) {
+	if (!curve_range(area.points, &area.low, &area.high)) {
 		fputs(", no answer</text>\n", out);
 		return;
 	}
-	show_duration((uint64_t)exp2(low), low_text);
-	show_duration((uint64_t)exp2(high), high_text);
+	show_duration((uint64_t)exp2(area.low), low_text);
+	show_duration((uint64_t)exp2(area.high), high_text);
 	fprintf(out, ", from %s (bottom) to %s (top)</text>\n", low_text, high_text);
-	put_curve(out, periods, points, "median_ns", "median", top, low, high);
-	put_curve(out, periods, points, "p99_ns", "p99", top, low, high);
+	put_curve(out, &area, "median_ns", "median");
+	put_curve(out, &area, "p99_ns", "p99");
 }
 
 void history_svg(const json_t *answer, FILE *out) {
