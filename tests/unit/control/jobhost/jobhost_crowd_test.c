@@ -270,7 +270,7 @@ static void a_reload_of_ranges_keeps_the_counts_of_earlier_communicators(void **
 	struct host_user *before = process->user;
 
 	fake_rank(process, 1, 1);
-	agree_add_gone_rank(host, host->comms, 3, "test", 1, false);
+	agree_add_gone_rank(host, host->comms, 3, "test", host->began_ns + 1, false);
 	process_free(process);
 	assert_int_equal(before->empty_comms, 1);
 	jobhost_use_subuids(host, subuids_of(bed, "1000:100000:65536\n"));

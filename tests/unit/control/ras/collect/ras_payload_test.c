@@ -288,10 +288,12 @@ static void what_a_newer_version_appends_to_a_rank_or_a_row_is_skipped(void **st
 	(void)state;
 	part_begin(&part, 1);
 	assert_int_equal(ras_comm_put(&part.writer, &comm), 0);
-	wire_put_u8(&part.writer, 0); // no call
+	wire_put_u8(&part.writer, 0);	  // no call
+	wire_put_varint(&part.writer, 0); // no posted operation
+	wire_put_varint(&part.writer, 0); // not busy on purpose
 	wire_put_u8(&part.writer, 0xee);
 	part_end(&part);
-	part.bytes[part.collected.size - 14] += 2; // the length of the rank
+	part.bytes[part.collected.size - 16] += 4; // the length of the rank
 	// The length of the row, with one more byte behind the rank.
 	wire_put_u8(&part.writer, 0xee);
 	part_end(&part);
