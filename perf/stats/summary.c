@@ -33,7 +33,7 @@
 // depends on them longest near the level that separates these regimes.
 #define TAUS_MIN 18
 #define LEVEL_RARE_MIN 20
-#define DEPENDENCE_SAMPLES_MIN (2 * LEVEL_RARE_MIN) // with fewer no level can be measured
+#define DEPENDENCE_SAMPLES_MIN (UINT64_C(2) * LEVEL_RARE_MIN) // with fewer no level can be measured
 // A quantile with fewer samples beyond it has an interval only if tau of the highest level permits.
 #define QUANTILE_RARE_MIN 50
 static const uint32_t levels[] = {100000, 250000, 500000, 750000, 900000, 970000, 990000};
@@ -163,9 +163,10 @@ measure_tau(struct run_record *record, const struct place *place, struct indicat
 	struct run_sorted sorted;
 	int err = indicator_measure(blocks, block_count, bound, share, time);
 
-	if (err == 0 || err == -EINVAL)
-		err = run_record_sorted(record, &sorted);
-	if (err < 0)
+	if (err != 0 && err != -EINVAL)
+		return err;
+	err = run_record_sorted(record, &sorted);
+	if (err != 0)
 		return err;
 	if (run_record_is_whole(record)) {
 		batches_count(&blocks[0], bound, &counts);

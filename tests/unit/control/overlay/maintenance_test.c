@@ -168,7 +168,7 @@ int overlay_notice_send(struct overlay *overlay, uint32_t kind, const void *byte
 }
 
 static struct node *timer_node(const struct loop *loop, uint32_t *ret_index) {
-	*ret_index = (uint32_t)((uintptr_t)loop - 1);
+	*ret_index = (uint32_t)((const struct node *)(const void *)loop - stage.nodes);
 	return &stage.nodes[*ret_index];
 }
 
@@ -206,13 +206,14 @@ void state_save_text(struct state *state, enum state_text which, char *text) {
 }
 
 static void node_start(uint32_t n) {
+	static char cluster[] = "c";
 	struct node *node = &stage.nodes[n];
 
 	*node = (struct node){.file = node->file, .starts = node->starts + 1, .runs = true};
 	node->overlay.ras = (struct ras *)(void *)node;
 	node->overlay.state = (struct state *)(void *)node;
-	node->overlay.loop = (struct loop *)(uintptr_t)(n + 1);
-	node->overlay.remember.cluster = (char *)(uintptr_t) "c";
+	node->overlay.loop = (struct loop *)(void *)node;
+	node->overlay.remember.cluster = cluster;
 	assert_int_equal(overlay_maintenance_start(&node->overlay), 0);
 }
 
