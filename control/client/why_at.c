@@ -106,6 +106,8 @@ static void events_cut(struct history_answer *answer) {
 	uint32_t hidden = answer->event_count;
 
 	hidden = hidden > EVENTS_SHOWN ? hidden - EVENTS_SHOWN : 0;
+	if (hidden == 0)
+		return;
 	answer->event_count -= hidden;
 	memmove(answer->events, answer->events + hidden,
 		answer->event_count * sizeof(answer->events[0]));
