@@ -443,7 +443,11 @@ void probed_path_outcome(struct probed_path *probed_path, const struct watch_out
 		.is_read = !outcome->written,
 		.latency_ns = outcome->latency_ns,
 		.wait_ns = waits_sample_ns(
-			&probing->waits, outcome->late_ns, probed_path->responder_wait_ns
+			&probing->waits, outcome->late_ns,
+			waits_responder_ns(
+				probed_path->responder_wait_ns, probed_path->responder_wait_at_ns,
+				outcome->at_ns
+			)
 		),
 		.incarnation = outcome->incarnation,
 		.beats = outcome->beats,

@@ -8,6 +8,7 @@
 #define RUNS_MOSTLY_TIMES 20
 // A sample may need two wake-ups, and one wait may be longer than the mean.
 #define SAMPLE_TURNS 2
+#define RESPONDER_KEEP_NS (10 * RAS_NS_PER_SEC) // longest use of a responder's mean wait
 #define SHORT_PERMILLE 100 // share of an interval from which a thread counts as waiting
 #define SHORT_BEGIN 5	   // intervals of the last eight that begin a shortage
 #define SHORT_END 1	   // intervals of the last eight that may remain when it ends
@@ -75,6 +76,10 @@ bool waits_update(
 
 uint64_t waits_turn_ns(const struct waits *waits) {
 	return waits->turn_ns > waits->turn_before_ns ? waits->turn_ns : waits->turn_before_ns;
+}
+
+uint64_t waits_responder_ns(uint64_t published_ns, uint64_t read_at_ns, uint64_t now_ns) {
+	return now_ns <= read_at_ns + RESPONDER_KEEP_NS ? published_ns : 0;
 }
 
 uint64_t waits_sample_ns(const struct waits *waits, uint64_t late_ns, uint64_t responder_ns) {

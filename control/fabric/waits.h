@@ -31,6 +31,9 @@ bool waits_update(
 );
 // Return the longer of the mean waits of the last two intervals.
 uint64_t waits_turn_ns(const struct waits *waits);
+// Return the mean wait that a responder published, or 0 if it was read more than 10 s ago: an old
+// wait must not excuse a path for ever.
+uint64_t waits_responder_ns(uint64_t published_ns, uint64_t read_at_ns, uint64_t now_ns);
 // Return the part of a sample's latency that waiting may explain. `late_ns`: how late the probe
 // began. `responder_ns`: mean wait of the responder's threads; 0 if it is hardware.
 uint64_t waits_sample_ns(const struct waits *waits, uint64_t late_ns, uint64_t responder_ns);

@@ -107,6 +107,14 @@ static void a_sample_may_have_waited_at_both_ends_or_for_its_turn(void **state) 
 	);
 }
 
+static void a_responders_wait_is_used_for_ten_seconds(void **state) {
+	(void)state;
+	assert_int_equal(waits_responder_ns(3 * MS, 5 * SEC, 15 * SEC), 3 * MS);
+	assert_int_equal(waits_responder_ns(3 * MS, 5 * SEC, 15 * SEC + 1), 0);
+	// A probe that began before the last read of the page.
+	assert_int_equal(waits_responder_ns(3 * MS, 5 * SEC, 4 * SEC), 3 * MS);
+}
+
 UNIT_GROUP(waits) {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup(name, begin)
@@ -117,6 +125,7 @@ UNIT_GROUP(waits) {
 		TEST(two_readings_within_a_second_are_one),
 		TEST(five_of_eight_seconds_begin_a_shortage_and_seven_quiet_ones_end_it),
 		TEST(a_sample_may_have_waited_at_both_ends_or_for_its_turn),
+		TEST(a_responders_wait_is_used_for_ten_seconds),
 	};
 
 	return cmocka_run_group_tests_name("waits", tests, NULL, NULL);
