@@ -141,7 +141,7 @@ static bool nodes_put(const struct history *history, struct history_block *block
 	struct ras_view view;
 
 	ras_view(ras, &view);
-	for (uint32_t slot = 0; slot < view.slots_max && count < NODES_MAX; slot++) {
+	for (uint32_t slot = 0; slot < view.slots_max && count <= NODES_MAX; slot++) {
 		struct history_node node;
 		struct finding finding;
 		struct ras_peer peer;
@@ -157,9 +157,10 @@ static bool nodes_put(const struct history *history, struct history_block *block
 		if (peer.state == RAS_ALIVE && node.verdict <= VERDICT_HEALTHY)
 			continue;
 		node_name_copy(peer.record->name, peer.record->name_length, node.name);
+		if (++count > NODES_MAX)
+			node = (struct history_node){.id = HISTORY_NODES_CUT, .name = "?"};
 		if (!history_block_put_node(block, &node))
 			return false;
-		count++;
 	}
 	return true;
 }

@@ -69,6 +69,7 @@ bins_for(struct ask_job *job, const struct history_item *item, uint32_t point) {
 static void point_merge_node(struct ask_job *job, const struct history_item *item, uint32_t point) {
 	struct history_node_point *node = &job->answer->node[point];
 
+	node->is_cut |= item->node.id == HISTORY_NODES_CUT;
 	if (item->node.id != job->question.peer || item->node.verdict < node->verdict)
 		return;
 	node->verdict = item->node.verdict;
@@ -131,6 +132,10 @@ static int read_tier(struct ask_job *job, enum history_tier tier, int64_t from_s
 static void fill_points(struct ask_job *job) {
 	struct history_answer *answer = job->answer;
 
+	// The node may be one of those that were left out, so its state is not known.
+	for (uint32_t p = 0; p < answer->points; p++)
+		answer->node[p].is_covered &=
+			!answer->node[p].is_cut || answer->node[p].state != RAS_UNKNOWN;
 	for (uint32_t n = 0; n < answer->series_count; n++) {
 		for (uint32_t p = 0; p < answer->points; p++) {
 			const struct history_bins *bins = &job->bins[n][p];

@@ -81,7 +81,8 @@ struct history_series {
 };
 
 struct history_node_point {
-	bool is_covered; // this agent stored records of this time
+	bool is_covered; // this agent stored records of this time, and the node's is among them
+	bool is_cut;	 // more nodes were unwell than a period records
 	uint8_t state;	 // enum ras_state at the worst verdict; RAS_UNKNOWN: the node was well
 	uint8_t verdict; // worst verdict
 };

@@ -35,6 +35,9 @@ struct history_path_name {
 };
 
 // State of one node at the end of a period.
+// Id of a node record that stands for further nodes: more were unwell than a period records.
+#define HISTORY_NODES_CUT UINT64_C(0)
+
 struct history_node {
 	uint64_t id;
 	char name[RAS_NAME_MAX + 1];

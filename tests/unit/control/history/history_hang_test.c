@@ -31,6 +31,7 @@ static struct loop *loop;
 static struct history *history;
 static uint64_t free_bytes;
 static int64_t clock_ahead_ns; // of the system's clock
+static uint32_t dead_nodes;    // members that are dead, with the ids from 1000 on
 
 static struct {
 	pthread_mutex_t mutex;
@@ -89,14 +90,18 @@ uint64_t ras_self_id(const struct ras *ras) {
 
 void ras_view(const struct ras *ras, struct ras_view *ret_view) {
 	(void)ras;
-	*ret_view = (struct ras_view){.slots_max = 0};
+	*ret_view = (struct ras_view){.slots_max = dead_nodes};
 }
 
 int ras_peer_at(const struct ras *ras, uint32_t slot, struct ras_peer *ret_peer) {
+	static struct ras_record record = {.name = "n", .name_length = 1};
+
 	(void)ras;
-	(void)slot;
-	(void)ret_peer;
-	return -ENOENT;
+	if (slot >= dead_nodes)
+		return -ENOENT;
+	record.id = 1000 + slot;
+	*ret_peer = (struct ras_peer){.record = &record, .state = RAS_DEAD};
+	return 0;
 }
 
 int ras_peer_find(const struct ras *ras, uint64_t id, struct ras_peer *ret_peer) {
@@ -230,6 +235,7 @@ static int begin(void **state) {
 	log_set_level(LOG_LEVEL_ERROR);
 	disk_set(false, 0);
 	clock_ahead_ns = 0;
+	dead_nodes = 0;
 	free_bytes = UINT64_C(1) << 40;
 	clock_init_fake(&fake_clock, SEC);
 	if (mkdtemp(directory) == NULL || loop_create(&fake_clock, &loop) != 0 ||
@@ -359,6 +365,50 @@ static void a_history_is_destroyed_while_its_disk_hangs(void **state) {
 	history = NULL;
 }
 
+// Return the states of a node in the points that have a record, as bits of enum ras_state, where
+// RAS_UNKNOWN is a healthy node.
+static uint32_t states_stored(uint64_t peer) {
+	const struct history_question question = {
+		.since_s = BEGIN_S - 600,
+		.until_s = BEGIN_S + 6000,
+		.points = HISTORY_POINTS_MAX,
+		.peer = peer,
+	};
+	struct asker asker = {.query.ended = on_end};
+	uint32_t states = 0;
+
+	assert_int_equal(history_ask(history, &question, &asker.query), 0);
+	while (!asker.ended)
+		assert_int_equal(loop_turn(loop, -1), 0);
+	assert_int_equal(asker.err, 0);
+	for (uint32_t n = 0; n < asker.answer->points; n++) {
+		if (asker.answer->node[n].is_covered)
+			states |= 1U << asker.answer->node[n].state;
+	}
+	history_answer_free(asker.answer);
+	return states;
+}
+
+static void up_to_256_dead_nodes_are_recorded_and_others_are_healthy(void **state) {
+	(void)state;
+	dead_nodes = 256;
+	probe();
+	await_stored(1);
+	assert_int_equal(states_stored(1000), 1U << RAS_DEAD);
+	assert_int_equal(states_stored(1255), 1U << RAS_DEAD);
+	assert_int_equal(states_stored(999), 1U << RAS_UNKNOWN);
+}
+
+static void nodes_beyond_those_a_period_records_have_no_record(void **state) {
+	(void)state;
+	dead_nodes = 257;
+	probe();
+	await_stored(1);
+	assert_int_equal(states_stored(1255), 1U << RAS_DEAD);
+	assert_int_equal(states_stored(1256), 0);
+	assert_int_equal(states_stored(999), 0);
+}
+
 UNIT_GROUP(history_hang) {
 #define CASE(test) cmocka_unit_test_setup_teardown(test, begin, end)
 	const struct CMUnitTest tests[] = {
@@ -369,6 +419,8 @@ UNIT_GROUP(history_hang) {
 		CASE(a_removed_file_is_made_again),
 		CASE(the_file_takes_half_of_the_free_space_at_most),
 		CASE(a_history_is_destroyed_while_its_disk_hangs),
+		CASE(up_to_256_dead_nodes_are_recorded_and_others_are_healthy),
+		CASE(nodes_beyond_those_a_period_records_have_no_record),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
