@@ -231,13 +231,16 @@ static void orders_load(struct overlay *overlay, const json_t *file) {
 	uint64_t now_ns = overlay_now_ns(overlay);
 	int64_t now_s = overlay_realtime_ns(overlay, now_ns) / (int64_t)RAS_NS_PER_SEC;
 	int64_t saved_s = json_integer_value(json_object_get(file, "saved_s"));
-	uint64_t stopped_ns = now_s > saved_s ? (uint64_t)(now_s - saved_s) * RAS_NS_PER_SEC : 0;
+	const int64_t stopped_max_s = (int64_t)(OVERLAY_MAINTENANCE_FOR_MAX_NS / RAS_NS_PER_SEC);
+	uint64_t stopped_ns = 0;
 	json_t *orders = json_object_get(file, "orders"), *order;
 	size_t n;
 
 	// A longer pause means a wrong clock. Even the limit expires every order that has an end.
-	if (stopped_ns > OVERLAY_MAINTENANCE_FOR_MAX_NS)
+	if (saved_s < now_s - stopped_max_s)
 		stopped_ns = OVERLAY_MAINTENANCE_FOR_MAX_NS;
+	else if (saved_s < now_s)
+		stopped_ns = (uint64_t)(now_s - saved_s) * RAS_NS_PER_SEC;
 	json_array_foreach(orders, n, order) {
 		struct maintenance_detail detail;
 

@@ -511,6 +511,39 @@ static void version_of_a_liar_is_not_kept(void **state) {
 	expect_version(RAS_MAINT_VERSION_MAX);
 }
 
+// Replace the time at which the file was saved.
+static void file_set_saved(uint32_t n, int64_t saved_s) {
+	json_t *object = json_loads(stage.nodes[n].file, 0, NULL);
+
+	assert_non_null(object);
+	assert_int_equal(json_object_set_new(object, "saved_s", json_integer(saved_s)), 0);
+	free(stage.nodes[n].file);
+	stage.nodes[n].file = json_dumps(object, JSON_COMPACT);
+	json_decref(object);
+}
+
+static void file_from_an_impossible_time_shortens_an_order_at_most_to_its_last_minute(void **state
+) {
+	static const int64_t times[] = {INT64_MIN, -1, INT64_MAX};
+
+	(void)state;
+	assert_int_equal(order_at(1, "disk", 2 * HOUR), 0);
+	pass(5 * SEC);
+	for (uint32_t n = 0; n < NODES; n++)
+		node_stop(n);
+	for (uint32_t n = 0; n < sizeof(times) / sizeof(times[0]); n++) {
+		struct overlay_maintenance_order order;
+		uint64_t age_ns;
+
+		file_set_saved(0, times[n]);
+		node_join(0);
+		pass(5 * SEC); // the exchange
+		assert_true(order_of(0, &order, &age_ns));
+		assert_true(order.for_ns >= 50 * SEC && order.for_ns <= 2 * HOUR);
+		node_stop(0);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 UNIT_GROUP(maintenance) {
@@ -523,6 +556,7 @@ UNIT_GROUP(maintenance) {
 		TEST(agent_that_missed_a_notice_receives_the_repetition),
 		TEST(hostile_orders_change_nothing),
 		TEST(version_of_a_liar_is_not_kept),
+		TEST(file_from_an_impossible_time_shortens_an_order_at_most_to_its_last_minute),
 	};
 
 	return cmocka_run_group_tests_name("maintenance", tests, NULL, NULL);
