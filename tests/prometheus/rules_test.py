@@ -163,7 +163,8 @@ def old_maintenance_raises_an_alert():
         return {'tocsin_maintenance_oldest_seconds{instance="a"}': days * 86400}
 
     old = fires("warning", "A node has been in maintenance for 8d 0h 0m 0s",
-                "Nodes in maintenance raise no alert. `tocsin maint` lists them with reason and author.")
+                "Nodes in maintenance raise no alert. `tocsin maint` lists them with reason "
+                "and author.")
     judge(case("MaintenanceOld", old, tellers(), oldest(8)),
           case("MaintenanceOld", [], tellers(), oldest(6)),
           case("MaintenanceOld", [], tellers(), oldest(8), at="5m"))
