@@ -160,13 +160,14 @@ void overlay_maintenance_event(struct overlay *overlay, const struct ras_event *
 int overlay_set_maintenance(
 	struct overlay *overlay, uint64_t peer_id, const struct overlay_maintenance_order *order
 ) {
-	uint64_t now_ns = overlay_now_ns(overlay);
 	struct maintenance_detail detail = {.origin = ras_self_id(overlay->ras), .is_unsent = true};
 	struct ras_peer peer;
+	uint64_t now_ns;
 	int err;
 
 	// A stored version that comes later would undo this order, if it is higher.
 	overlay_maintenance_exchange(overlay);
+	now_ns = overlay_now_ns(overlay); // now, because the exchange enters the core
 	err = ras_peer_find(overlay->ras, peer_id, &peer);
 	if (err != 0 || order == NULL)
 		return err != 0 ? err : ras_set_maintenance(overlay->ras, now_ns, peer_id, false);

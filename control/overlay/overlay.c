@@ -483,12 +483,12 @@ static void on_leave_check(struct loop_timer *timer, uint64_t now_ns) {
 void overlay_leave(struct overlay *overlay, void (*done)(void *ctx), void *ctx) {
 	uint64_t now_ns;
 
-	overlay_reach_stop(overlay); // calls the core, so the time is read after it
-	now_ns = overlay_now_ns(overlay);
 	overlay->left = done;
 	overlay->left_ctx = ctx;
+	overlay_reach_stop(overlay);
 	overlay_remember_end(overlay);
 	overlay_maintenance_end(overlay);
+	now_ns = overlay_now_ns(overlay); // now, because the calls above enter the core
 	overlay->leave_by_ns = now_ns + overlay->close_ns;
 	transport_stop_accepting(overlay->transport);
 	if (overlay->started)

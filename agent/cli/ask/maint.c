@@ -34,8 +34,7 @@ static const struct option_spec options[OPTION_COUNT] = {
 static const char *const switches[] = {"on", "off", NULL};
 
 static const struct word_spec words[] = {
-	{"NAME", "the node; without it, the nodes in maintenance are listed", WORD_NAME, true,
-	 NULL},
+	{"NAME", "the node; without it, all nodes in maintenance", WORD_NAME, true, NULL},
 	{"on|off", "on: begin maintenance, off: end it", WORD_CHOICE, true, switches},
 };
 
