@@ -117,7 +117,8 @@ def reset(slurm, verdicts):
     verdicts.facts = {}
     verdicts.itself = {}
     for name in NAMES:
-        if slurm.is_drained(name):
+        state = slurm.state(name)
+        if "drain" in state or "reboot" in state:  # sinfo calls a drained node "reboot^" as well
             slurm.update(name, State="RESUME")
         clusters.wait_until(f"{name} idle", lambda name=name: slurm.state(name) == "idle")
 
@@ -391,16 +392,17 @@ def reboot_n2(slurm, verdicts, *words):
     reason. Healthy since it was asked for."""
     verdicts.rows["n2"] = row("n2", "node-down")
     once(slurm, verdicts)
+    # A slurmd that answers a ping after Slurm has issued the reboot is in service again, and Slurm
+    # waits for the reboot for ever.
+    slurmd = slurm.processes.pop("slurmd.n2")
+    slurmd.send_signal(signal.SIGTERM)
+    slurmd.wait()
     done = slurm.run("scontrol", "reboot", *words, "n2")
     assert done.returncode == 0, done
     verdicts.rows["n2"] = row("n2")
     said = once(slurm, verdicts)
     assert "n2: undrained" not in said and slurm.state("n2") != "idle", (said, slurm.state("n2"))
-    # One that answers a ping of before, once Slurm has issued the reboot, is in service again
-    # without it; and one that starts before that, or in the same second, has not rebooted.
-    slurmd = slurm.processes.pop("slurmd.n2")
-    slurmd.send_signal(signal.SIGTERM)
-    slurmd.wait()
+    # A slurmd that starts before the reboot is issued, or in the same second, has not rebooted.
     clusters.wait_until("reboot issued", lambda: "REBOOT_ISSUED" in slurm.run(
         "scontrol", "show", "node", "n2", "-o").stdout)
     second = int(time.time())
