@@ -29,10 +29,11 @@ bool survey_rank_is_active(const struct ras_comm_rank *rank) {
 	return !rank_process_is_gone(rank) && !rank_has_ended(rank);
 }
 
-// Return whether the rank ended before any active rank registered: in an earlier attempt.
+// Return whether the rank ended before the newest registration of an active rank. Then that rank
+// may belong to a later attempt, while a rank of the first is still active.
 static bool rank_ended_earlier(const struct survey *survey, const struct ras_comm_rank *rank) {
 	return ((rank->flags & RAS_RANK_EXITED) != 0 || rank->left != JOBS_LEFT_NOT) &&
-	       rank->exited_ms >= survey->oldest_ms;
+	       rank->exited_ms >= survey->newest_ms;
 }
 
 bool survey_rank_is_dead(const struct survey *survey, const struct ras_comm_rank *rank) {
@@ -49,23 +50,15 @@ static bool rank_has_left(const struct survey *survey, const struct ras_comm_ran
 	       (rank->flags & RAS_RANK_ABORT) == 0 && !rank_ended_earlier(survey, rank);
 }
 
-// Store how long ago the first active rank registered. Without active ranks, or if that time is
-// unknown, every end belongs to the present attempt.
-static void find_oldest_registration(struct survey *survey, const struct ras_merged_comm *comm) {
-	bool is_known = false;
-
+// Store how long ago the last active rank registered. If no such time is known, every end belongs
+// to the present attempt.
+static void find_newest_registration(struct survey *survey, const struct ras_merged_comm *comm) {
 	for (uint32_t n = 0; n < comm->rank_count; n++) {
 		const struct ras_comm_rank *rank = &comm->ranks[n].rank;
 
-		if (!survey_rank_is_active(rank))
-			continue;
-		if (rank->since_ms == 0) {
-			survey->oldest_ms = UINT32_MAX;
-			return;
-		}
-		if (!is_known || rank->since_ms > survey->oldest_ms)
-			survey->oldest_ms = rank->since_ms;
-		is_known = true;
+		if (survey_rank_is_active(rank) && rank->since_ms != 0 &&
+		    rank->since_ms < survey->newest_ms)
+			survey->newest_ms = rank->since_ms;
 	}
 }
 
@@ -151,11 +144,11 @@ void survey_comm(
 		.idle_ms = UINT64_MAX,
 		.launched_min = UINT64_MAX,
 		.knows_all = UINT8_MAX,
-		.oldest_ms = UINT32_MAX,
+		.newest_ms = UINT32_MAX,
 	};
 	uint32_t behind = 0, unwaited = 0;
 
-	find_oldest_registration(&survey, comm);
+	find_newest_registration(&survey, comm);
 	for (uint32_t n = 0; n < comm->rank_count; n++)
 		count_rank(&survey, &comm->ranks[n].rank);
 	// Members that were named at communicator set-up and whose node is dead.

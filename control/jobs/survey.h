@@ -28,8 +28,8 @@ struct survey {
 	uint64_t idle_ms;
 	uint64_t launched_min, launched_max; // minimum and maximum over live ranks
 	uint32_t alive, dead, stopped, traced, waiting;
-	uint32_t oldest_ms;	     // time since the first registration of an active rank
-	uint32_t earlier;	     // ranks that ended before: they belong to an earlier attempt
+	uint32_t newest_ms;	     // time since the last registration of an active rank
+	uint32_t earlier;	     // ranks that ended before: maybe in an earlier attempt
 	uint32_t dead_with_status_0; // dead ranks that exited with status 0
 	uint32_t late_count;	     // includes the ranks that left
 	// ranks that finalized or were destroyed before they launched the operation

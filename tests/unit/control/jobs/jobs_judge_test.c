@@ -622,6 +622,43 @@ static void an_end_of_an_earlier_attempt_is_no_cause(void **state) {
 	}
 }
 
+// A rank of the first attempt lingers elsewhere, and a rank of the second waits.
+static void an_end_counts_only_after_the_newest_registration(void **state) {
+	char text[JOBS_SENTENCE_BYTES];
+	struct ras_merged_rank ranks[3];
+	struct jobs_view view;
+	struct hand hand;
+
+	(void)state;
+	hand_init(&hand);
+	for (uint32_t n = 0; n < 3; n++) {
+		ranks[n] = hand.ranks[0][0];
+		ranks[n].rank.rank = n;
+		ranks[n].rank.since_ms = n == 2 ? 90000 : 30000;
+	}
+	hand.comms[0].ranks = ranks;
+	hand.comms[0].size = hand.comms[0].rank_count = 3;
+	ranks[0].rank.launched = ranks[0].rank.started = 6;
+	ranks[2].rank.launched = ranks[2].rank.started = 6;
+	ranks[1].rank.left = JOBS_LEFT_CLOSED;
+	ranks[1].rank.exited_ms = 40000;
+	view.look = hand.look;
+	view.findings = hand.findings;
+	assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+	jobs_view_say(&view, 0, text);
+	assert_null(strstr(text, "tocsin_job_close"));
+	assert_int_equal(hand.findings[0].cause, JOBS_CAUSE_UNKNOWN);
+	assert_int_equal(hand.findings[0].absent, 1);
+	// A rank whose registration has no known time decides nothing.
+	ranks[2].rank.since_ms = 0;
+	assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+	assert_int_equal(hand.findings[0].cause, JOBS_CAUSE_UNKNOWN);
+	ranks[1].rank.exited_ms = 20000;
+	assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+	jobs_view_say(&view, 0, text);
+	assert_non_null(strstr(text, "has called tocsin_job_close, and has not launched"));
+}
+
 static void ranks_that_nobody_holds_are_said_to_be(void **state) {
 	struct hand hand;
 
@@ -884,6 +921,7 @@ UNIT_GROUP(jobs_judge) {
 		cmocka_unit_test(who_finalized_before_what_others_wait_in_is_waited_for_in_vain),
 		cmocka_unit_test(who_left_in_order_is_named_with_how),
 		cmocka_unit_test(an_end_of_an_earlier_attempt_is_no_cause),
+		cmocka_unit_test(an_end_counts_only_after_the_newest_registration),
 		cmocka_unit_test(ranks_that_nobody_holds_are_said_to_be),
 		cmocka_unit_test(of_a_process_in_many_communicators_some_are_looked_at),
 		cmocka_unit_test(of_many_dead_the_first_is_told_how_it_ended),
