@@ -5,6 +5,7 @@
     job_library_test.py SOURCE-ROOT LIBRARY RING
 """
 
+import errno
 import importlib
 import os
 import pathlib
@@ -119,6 +120,24 @@ def python_has_the_same_layout():
     assert compared > 20
 
 
+def python_refuses_calls_on_a_closed_job():
+    """The handle is gone, so no call may reach the library with it."""
+    sys.path.insert(0, str(ROOT / "lib/job/python"))
+    binding = importlib.import_module("tocsin.binding")
+    if sanitized():
+        raise tap.Skip("Python cannot load a library with a sanitizer")
+    job = binding.Job("/nonexistent/job.sock", library=LIBRARY)
+    comm = job.register(comm_hash=1, size=1, rank=0)
+    job.close()
+    assert job.state() == comm.state() == ("alone", "closed")
+    try:
+        job.register(comm_hash=2, size=1, rank=0)
+    except OSError as error:
+        assert error.errno == errno.EBADF, error
+    else:
+        raise AssertionError("a closed job accepted a communicator")
+
+
 def manual_names_each_call():
     manual = pathlib.Path(ROOT, "lib/job/man/libtocsin.3.in").read_text(encoding="utf-8")
     text = manual.split(".SH DESCRIPTION")[1]
@@ -194,6 +213,7 @@ if __name__ == "__main__":
         library_exports_what_its_header_declares_and_no_more,
         layout_is_that_of_programs_built_before,
         python_has_the_same_layout,
+        python_refuses_calls_on_a_closed_job,
         manual_names_each_call,
         header_is_of_c99_and_of_c11,
         header_is_of_cxx,

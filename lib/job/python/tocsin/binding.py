@@ -184,6 +184,8 @@ class Job:
 
     def state(self):
         """Return alone, connected or refused, and the reason if no agent reads the counts."""
+        if not self._handle:
+            return "alone", "closed"
         text = ctypes.create_string_buffer(TEXT_BYTES)
         state = self.calls["tocsin_job_state"](self._handle, text, TEXT_BYTES)
         return STATES[state], text.value.decode("utf-8", "replace")
@@ -205,6 +207,8 @@ class Job:
     def register(self, comm_hash, size, rank, name=None, host_hash=0, process_hash=0,
                  cuda_device=-1, flags=()):
         """Register a communicator; only its ranks have the same comm_hash."""
+        if not self._handle:
+            _check(-errno.EBADF, "the job is closed")
         config = _CommConfig(ctypes.sizeof(_CommConfig), nvml_device=-1)
         config.comm_hash, config.host_hash = comm_hash, host_hash
         config.process_hash, config.size, config.rank = process_hash, size, rank
