@@ -105,14 +105,15 @@ void names_format_observers(
 	}
 }
 
-static bool fail_former_node(struct session *session, const char *word, const char *quoted) {
+bool names_fail_former_node(struct session *session, const char *word) {
 	const struct overlay *overlay = session->server->overlay;
-	char when[SHOW_BYTES], name[NAMES_TEXT_BYTES];
+	char when[SHOW_BYTES], name[NAMES_TEXT_BYTES], quoted[NAMES_QUOTE_BYTES];
 	bool missing = overlay_roster_has_node(overlay, word, strlen(word));
 	struct ras_event event;
 	bool past = find_last_event(session_ras(session), 0, word, &event);
 
 	names_sanitize_name(word, strlen(word), name);
+	escape_quote(word, strlen(word), quoted, sizeof(quoted));
 	if (past)
 		show_time(overlay_realtime_ns(overlay, event.at_ns), when);
 	if (missing)
@@ -135,7 +136,7 @@ static bool fail_former_node(struct session *session, const char *word, const ch
 	return missing || past;
 }
 
-static void fail_unknown_node(struct session *session, const char *word) {
+void names_fail_unknown_node(struct session *session, const char *word) {
 	const struct ras *ras = session_ras(session);
 	char listed[NAMES_LISTED_MAX][NAMES_TEXT_BYTES]; // sorted
 	char quoted[NAMES_QUOTE_BYTES], name[NAMES_TEXT_BYTES];
@@ -144,9 +145,9 @@ static void fail_unknown_node(struct session *session, const char *word) {
 	struct ras_peer peer;
 	struct ras_view view;
 
-	escape_quote(word, strlen(word), quoted, sizeof(quoted));
-	if (fail_former_node(session, word, quoted))
+	if (names_fail_former_node(session, word))
 		return;
+	escape_quote(word, strlen(word), quoted, sizeof(quoted));
 	ras_view(ras, &view);
 	suggestion_init(&suggestion, word);
 	for (uint32_t slot = 0; slot < view.slots_max; slot++) {
@@ -203,7 +204,7 @@ bool names_parse_next(struct session *session, const char **rest, struct ras_pee
 		return false;
 	}
 	if (!name_find(session, word, &peer)) {
-		fail_unknown_node(session, word);
+		names_fail_unknown_node(session, word);
 		return false;
 	}
 	*ret_peer = peer;

@@ -214,10 +214,11 @@ void answer_why(struct session *session, const char *rest) {
 
 	if (why_at(session, rest) || answer_missing(session, rest))
 		return;
-	// A word that is no node, but has the form of a job or communicator: ask all nodes.
+	// A user may give a job any name, so ask all nodes for a word that is no node.
 	if (command_word(&after, word, sizeof(word)) && *after == '\0' &&
-	    !names_is_known(session, word) && comm_name_is_plausible(word)) {
-		why_comm(session, word);
+	    !names_is_known(session, word)) {
+		if (comm_name_is_plausible(word) || !names_fail_former_node(session, word))
+			why_comm(session, word);
 		return;
 	}
 	if (!names_parse_single(session, rest, &why.peer))

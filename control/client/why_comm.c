@@ -146,7 +146,9 @@ static bool why_step(struct session *session) {
 		return false;
 	for (uint32_t n = 0; n < why->look.count; n++)
 		count += comm_matches_name(&why->look.comms[n], why->word);
-	if (count == 0)
+	if (count == 0 && !comm_name_is_plausible(why->word))
+		names_fail_unknown_node(session, why->word);
+	else if (count == 0)
 		session_fail(
 			session,
 			"no node, job or communicator %s is known (of %u communicators, "

@@ -206,9 +206,9 @@ const struct command peers_command = {
 
 static const struct word_spec why_words[] = {
 	{"NAME",
-	 "a node; or a job (slurm:1234.0, or 1234); or a\n"
-	 "communicator (the first digits of its hash, at least\n"
-	 "four)",
+	 "a node; or a job (slurm:1234.0, or 1234, or the name\n"
+	 "that was given to it); or a communicator (the first\n"
+	 "digits of its hash, at least four)",
 	 WORD_NAME, false, NULL},
 };
 

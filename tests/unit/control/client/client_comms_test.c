@@ -183,9 +183,11 @@ static void a_word_that_calls_nothing_is_an_error(void **state) {
 	assert_non_null(
 		bench_find(answer_to(fd, "WHY 999\n"), "ERROR: no node, job or communicator 999")
 	);
-	// A word that cannot be a job is looked up among nodes, without asking any agent.
-	bench_say(fd, "WHY nowhere\n");
-	assert_non_null(bench_find(bench_shown(fd), "ERROR: no node \"nowhere\" is known"));
+	// A plain word is not the name of a job either.
+	assert_non_null(
+		bench_find(answer_to(fd, "WHY nowhere\n"), "ERROR: no node \"nowhere\" is known")
+	);
+	assert_non_null(bench_find(answer_to(fd, "WHY nn3\n"), "did you mean \"n3\"?"));
 	close(fd);
 }
 
@@ -311,10 +313,15 @@ static void of_an_ended_job_one_communicator_is_shown(void **state) {
 
 static void a_job_is_found_without_the_prefix_of_its_id(void **state) {
 	static const struct {
-		const char *word, *found;
+		const char *line, *found;
 	} rows[] = {
-		{"given:lab", "1 comm"}, {"lab", "1 comm"}, {"la", "0 comm"}, {"given", "0 comm"}};
-	char line[64];
+		{"COMMS given:lab\n", "1 comm"},
+		{"COMMS lab\n", "1 comm"},
+		{"COMMS la\n", "0 comm"},
+		{"COMMS given\n", "0 comm"},
+		{"WHY lab\n", "Communicator 00000000000000a1 of job given:lab"},
+		{"WHY la\n", "ERROR: no node \"la\" is known"},
+	};
 
 	(void)state;
 	rank_flags = 0;
@@ -324,8 +331,7 @@ static void a_job_is_found_without_the_prefix_of_its_id(void **state) {
 
 		add_comm(answer, 0xa1, "given:lab", false);
 		ras_comms_settle(answer->comms);
-		snprintf(line, sizeof(line), "COMMS %s\n", rows[n].word);
-		bench_say(fd, line);
+		bench_say(fd, rows[n].line);
 		bench_turn();
 		bench_answer(answer);
 		assert_non_null(bench_find(bench_shown(fd), rows[n].found));

@@ -170,12 +170,12 @@ static void names_that_an_error_lists_are_made_fit_to_be_shown(void **state) {
 
 	(void)state;
 	bench_add_peer("z\nOK\n\x1b[2J", "h", RAS_ALIVE);
-	bench_say(fd, "WHY nobody-at-all\n");
+	bench_say(fd, "HEALTH nobody-at-all\n");
 	answer = bench_shown(fd);
 	if (strchr(answer, '\n') != answer + strlen(answer) - 1 || strchr(answer, '\x1b') != NULL)
 		fail_msg("%s", answer);
 	assert_non_null(bench_find(answer, "z?OK??[2J"));
-	bench_say(fd, "SET FORMAT json\nWHY nobody-at-all\n");
+	bench_say(fd, "SET FORMAT json\nHEALTH nobody-at-all\n");
 	answer = bench_shown(fd);
 	assert_non_null(bench_find(answer, "{\"error\":"));
 	close(fd);

@@ -227,7 +227,7 @@ static void names_that_an_error_lists_are_in_the_order_of_their_numbers(void **s
 	(void)state;
 	bench_add_peer("n10", "n10", RAS_ALIVE);
 	bench_add_peer("n9", "n9", RAS_ALIVE);
-	bench_say(fd, "WHY somewhere\n");
+	bench_say(fd, "HEALTH somewhere\n");
 	assert_non_null(bench_find(bench_shown(fd), "known are: n1, n2, n3, n9, n10"));
 	close(fd);
 }
@@ -271,8 +271,8 @@ static const struct mistake mistakes[] = {
 	 {"\"green\" is not a state", "alive, suspect, unreachable, dead, left, missing"}},
 	{"LINKS now\n", {"LINKS takes no arguments", "\"now\""}},
 	{"WHY\n", {"WHY needs the name of a node: WHY node"}},
-	{"WHY nn3\n", {"no node \"nn3\" is known", "did you mean \"n3\"?"}},
-	{"WHY somewhere\n", {"no node \"somewhere\" is known", "known are: n1, n2, n3"}},
+	{"HEALTH nn3\n", {"no node \"nn3\" is known", "did you mean \"n3\"?"}},
+	{"HEALTH somewhere\n", {"no node \"somewhere\" is known", "known are: n1, n2, n3"}},
 	{"WHY n1 n2\n", {"WHY takes one node", "\"n2\""}},
 	{"HEALTH n9x\n", {"no node \"n9x\""}},
 	{"EVENTS 15:10\n", {"\"15:10\" is neither"}},
@@ -383,9 +383,9 @@ static void a_name_is_suggested_among_a_thousand_and_none_is_listed(void **state
 		snprintf(name, sizeof(name), "node%04u", n);
 		bench_add_peer(name, name, RAS_ALIVE);
 	}
-	bench_say(fd, "WHY nodee0501\n");
+	bench_say(fd, "HEALTH nodee0501\n");
 	assert_non_null(bench_find(bench_shown(fd), "did you mean \"node0501\"?"));
-	bench_say(fd, "WHY galaxy\n");
+	bench_say(fd, "HEALTH galaxy\n");
 	assert_string_equal(
 		bench_shown(fd), "ERROR: no node \"galaxy\" is known, and none of the 1003 nodes "
 				 "that `tocsin peers` lists has a similar name\n"

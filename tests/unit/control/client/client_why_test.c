@@ -245,7 +245,7 @@ static void a_node_that_was_forgotten_is_told_from_one_that_never_was(void **sta
 		bench_shown(fd), "ERROR: node \"n7\" is no longer known: its last event was "
 				 "FORGOTTEN, 2026-11-18T11:06:40.000Z\n"
 	);
-	bench_say(fd, "WHY n8\n");
+	bench_say(fd, "HEALTH n8\n");
 	assert_non_null(bench_find(bench_shown(fd), "no node \"n8\" is known, "));
 	close(fd);
 }
