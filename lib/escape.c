@@ -77,6 +77,17 @@ void escape_next(const char *text, size_t size, struct escape_unit *ret_unit) {
 	unit->text_size = sequence_size;
 }
 
+bool escape_text_is_plain(const char *text, size_t size) {
+	struct escape_unit unit;
+
+	for (size_t at = 0; at < size; at += unit.taken_bytes) {
+		escape_next(text + at, size - at, &unit);
+		if (unit.text_size != unit.taken_bytes && text[at] != '"' && text[at] != '\\')
+			return false;
+	}
+	return true;
+}
+
 void escape_quote(const char *text, size_t text_size, char *out, size_t out_size) {
 	struct escape_unit unit;
 	size_t used = 0;

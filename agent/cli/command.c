@@ -215,12 +215,12 @@ static int text_append_word(
 	size_t used = strlen(arguments->text);
 	char quoted[QUOTED_BYTES];
 
-	for (const char *at = word; *at != '\0'; at++) {
-		if ((unsigned char)*at >= ' ' && *at != '\x7f')
-			continue;
+	if (!escape_text_is_plain(word, strlen(word))) {
 		escape_quote(word, strlen(word), quoted, sizeof(quoted));
 		command_error(
-			command->name, "%s: %s has a control character; give one line of text",
+			command->name,
+			"%s: %s has a control character, or is not UTF-8; give one line of "
+			"text",
 			spec->name, quoted
 		);
 		return -EINVAL;

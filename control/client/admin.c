@@ -11,7 +11,6 @@
 #include <lib/escape.h>
 #include <lib/log.h>
 #include <lib/parse.h>
-#include <lib/utf8.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -63,25 +62,14 @@ void order_finish(
 	}
 }
 
-bool order_text_is_printable(const char *text) {
-	size_t left = strlen(text);
-	size_t size;
-
-	for (; left > 0; left -= size, text += size) {
-		size = utf8_character_size(text, left);
-		if (size == 0 || (unsigned char)*text < ' ' || *text == '\x7f')
-			return false;
-	}
-	return true;
-}
-
 void answer_report(struct session *session, const char *rest) {
 	struct order_target target;
 	struct ras_peer peer;
 
 	if (!names_parse_next(session, &rest, &peer))
 		return;
-	if (*rest == '\0' || strlen(rest) > REASON_BYTES_MAX || !order_text_is_printable(rest)) {
+	if (*rest == '\0' || strlen(rest) > REASON_BYTES_MAX ||
+	    !escape_text_is_plain(rest, strlen(rest))) {
 		session_fail(
 			session,
 			"REPORT needs a reason: REPORT node reason, at most %u bytes of UTF-8",

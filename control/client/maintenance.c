@@ -35,7 +35,7 @@ order_parse(struct session *session, const char *rest, struct overlay_maintenanc
 	if (*rest == '\0')
 		return true;
 	if (!command_word(&rest, seconds, sizeof(seconds)) ||
-	    !command_word(&rest, user, sizeof(user)) || !order_text_is_printable(user) ||
+	    !command_word(&rest, user, sizeof(user)) || !escape_text_is_plain(user, strlen(user)) ||
 	    parse_i64(seconds, strlen(seconds), 0, FOR_MAX_S, &error, &for_s) != 0) {
 		session_fail(
 			session,
@@ -45,7 +45,7 @@ order_parse(struct session *session, const char *rest, struct overlay_maintenanc
 		);
 		return false;
 	}
-	if (strlen(rest) >= sizeof(order->reason) || !order_text_is_printable(rest)) {
+	if (strlen(rest) >= sizeof(order->reason) || !escape_text_is_plain(rest, strlen(rest))) {
 		session_fail(
 			session,
 			"the reason of MAINT is one line of UTF-8 text of at most %zu bytes",

@@ -17,5 +17,3 @@ void order_target_init(const struct ras_peer *peer, struct order_target *ret_tar
 void order_finish(
 	struct session *session, const struct order_target *target, const char *order, int err
 );
-// Return whether the text is UTF-8 without control characters.
-bool order_text_is_printable(const char *text);

@@ -5,7 +5,7 @@
 // never compared. An unknown member of an object is ignored, so a later version may add some.
 #include "overlay/inside.h"
 
-#include <lib/must.h>
+#include <lib/escape.h>
 
 #include <jansson.h>
 
@@ -91,15 +91,6 @@ json_t *maintenance_detail_json(const struct maintenance_detail *detail, uint64_
 	);
 }
 
-// Return whether the text is one line that a terminal shows as it is.
-static bool text_is_plain(const char *text) {
-	for (; *text != '\0'; text++) {
-		if ((unsigned char)*text < ' ' || *text == '\x7f')
-			return false;
-	}
-	return true;
-}
-
 int maintenance_detail_parse(
 	json_t *object, uint64_t now_ns, struct maintenance_detail *ret_detail
 ) {
@@ -118,8 +109,10 @@ int maintenance_detail_parse(
 	if (node[0] == '\0' || strlen(node) > RAS_NAME_MAX || version <= 0 ||
 	    version > RAS_MAINT_VERSION_MAX || (version & 1) == 0 || uid < 0 || uid > UINT32_MAX ||
 	    strlen(user) >= sizeof(detail.order.user) ||
-	    strlen(reason) >= sizeof(detail.order.reason) || !text_is_plain(node) ||
-	    !text_is_plain(user) || !text_is_plain(reason) || age_s < 0 ||
+	    strlen(reason) >= sizeof(detail.order.reason) ||
+	    !escape_text_is_plain(node, strlen(node)) ||
+	    !escape_text_is_plain(user, strlen(user)) ||
+	    !escape_text_is_plain(reason, strlen(reason)) || age_s < 0 ||
 	    !(json_is_null(left) || (json_is_integer(left) && json_integer_value(left) >= 0)))
 		return -EBADMSG;
 	memcpy(detail.node, node, strlen(node));

@@ -5,6 +5,7 @@
 #include <control/http.h>
 #include <control/snapshot.h>
 #include <dataplane/peer_table.h>
+#include <lib/escape.h>
 
 #include <jansson.h>
 
@@ -76,8 +77,16 @@ int page_health(const struct page_facts *facts, FILE *out) {
 
 // Write text that another agent may have sent as a part of one line.
 static void line_write(const char *text, FILE *out) {
-	for (; *text != '\0'; text++)
-		fputc((unsigned char)*text < ' ' || *text == '\x7f' ? '?' : *text, out);
+	size_t left = strlen(text);
+	struct escape_unit unit;
+
+	for (; left > 0; text += unit.taken_bytes, left -= unit.taken_bytes) {
+		escape_next(text, left, &unit);
+		if (escape_text_is_plain(text, unit.taken_bytes))
+			fwrite(text, 1, unit.taken_bytes, out);
+		else
+			fputc('?', out);
+	}
 }
 
 bool page_health_node(const struct page_facts *facts, FILE *out) {

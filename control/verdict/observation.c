@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Wire format of evidence. Each item has a kind, a size and a body. Input is untrusted, so only
 // items that this build would send are accepted.
+#include <lib/escape.h>
 #include <lib/wire.h>
 #include <verdict/observation.h>
 
@@ -74,15 +75,11 @@ static enum verdict verdict_from_wire(uint8_t number, const char *reason) {
 	return number < WIRE_CHECK_WARNING ? (enum verdict)number : (enum verdict)(number + 1);
 }
 
-// Return whether the text is one line without control characters, safe for terminals and logs.
+// Return whether the text is terminated, and one line that a terminal shows as it is.
 static bool text_is_plain(const char *text, size_t size_max) {
 	size_t length = strnlen(text, size_max);
 
-	for (size_t n = 0; n < length; n++) {
-		if ((unsigned char)text[n] < 0x20 || text[n] == 0x7f)
-			return false;
-	}
-	return length < size_max && wire_utf8_valid(text, length);
+	return length < size_max && escape_text_is_plain(text, length);
 }
 
 // Return whether the reason is plain CamelCase, since schedulers quote it.

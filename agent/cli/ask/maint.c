@@ -3,6 +3,7 @@
 #include "ask/ask.h"
 #include "show/answers.h"
 
+#include <lib/escape.h>
 #include <lib/parse.h>
 #include <records/maintenance.h>
 
@@ -91,13 +92,12 @@ static int check_options(const struct arguments *arguments, uint64_t *ret_for_ns
 		);
 		return EXIT_USAGE;
 	}
-	for (const char *at = reason; at != NULL && *at != '\0'; at++) {
-		if ((unsigned char)*at < ' ' || *at == '\x7f') {
-			command_error(
-				"maint", "--reason has a control character; give one line of text"
-			);
-			return EXIT_USAGE;
-		}
+	if (reason != NULL && !escape_text_is_plain(reason, strlen(reason))) {
+		command_error(
+			"maint",
+			"--reason has a control character, or is not UTF-8; give one line of text"
+		);
+		return EXIT_USAGE;
 	}
 	if (reason != NULL && strlen(reason) > REASON_BYTES_MAX) {
 		command_error("maint", "--reason is longer than %d bytes", REASON_BYTES_MAX);

@@ -7,6 +7,7 @@
 // order of text (U+0080-U+009F, U+2028-U+202E, U+2066-U+2069). Any thread; allocates nothing.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -22,6 +23,10 @@ struct escape_unit {
 
 // Escape the first character of the text, of which size >= 1 bytes are readable.
 void escape_next(const char *text, size_t size, struct escape_unit *ret_unit);
+
+// Return whether a terminal shows the text as one line, as it is: escape_next() changes no
+// character except quote and backslash.
+bool escape_text_is_plain(const char *text, size_t size);
 
 // Write the text between double quotes into `out` and terminate it. A text that does not fit is
 // truncated, with "..." after the closing quote. out_size must be at least 8.

@@ -65,6 +65,33 @@ static void quote_that_does_not_fit_says_so_within_bounds(void **state) {
 	assert_string_equal(out, "\"ab\\ncd\\xffefgh\"");
 }
 
+static void plain_text_has_no_character_that_is_escaped(void **state) {
+	static const struct {
+		const char *text;
+		bool is_plain;
+	} cases[] = {
+		{"", true},
+		{"fan 3 says \"hot\" \\ Gr\xc3\xbc\xc3\x9f", true},
+		{"two\nlines", false},
+		{"tab\t", false},
+		{"\x1b[2J", false},
+		{"\x7f", false},
+		{"C1 \xc2\x9b[J", false},
+		{"\xe2\x80\xae reversed", false},
+		{"\xe2\x81\xa6 isolated", false},
+		{"\xff", false},
+		{"cut \xe2\x82", false},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++)
+		assert_int_equal(
+			escape_text_is_plain(cases[n].text, strlen(cases[n].text)),
+			cases[n].is_plain
+		);
+	assert_false(escape_text_is_plain("nul\0inside", 10));
+}
+
 static void unit_never_outgrows_its_bound(void **state) {
 	struct escape_unit unit;
 	char text[4];
@@ -85,6 +112,7 @@ UNIT_GROUP(escape) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(quote_of_each_kind_of_byte),
 		cmocka_unit_test(quote_that_does_not_fit_says_so_within_bounds),
+		cmocka_unit_test(plain_text_has_no_character_that_is_escaped),
 		cmocka_unit_test(unit_never_outgrows_its_bound),
 	};
 

@@ -287,6 +287,8 @@ static const struct mistake mistakes[] = {
 	{"MAINT n2 maybe\n", {"MAINT takes on or off", "\"maybe\""}},
 	{"REPORT n2\n", {"REPORT needs a reason", "160 bytes"}},
 	{"REPORT n2 \xff\xfe\n", {"REPORT needs a reason", "UTF-8"}},
+	{"REPORT n2 \xc2\x9b[J\n", {"REPORT needs a reason"}},
+	{"MAINT n2 on 0 joe \xc2\x9b[J\n", {"the reason of MAINT is one line"}},
 	{"LOG loud\n", {"\"loud\" is not a log level", "error, warn, info or debug"}},
 };
 

@@ -115,6 +115,10 @@ static void escape_in_peer_device(struct observation *observation) {
 	memcpy(observation->peer_device, "a\x1b[", 4);
 }
 
+static void c1_control_in_device(struct observation *observation) {
+	memcpy(observation->device, "a\xc2\x9b", 4);
+}
+
 static void no_text(struct observation *observation) {
 	memcpy(observation->device, "\xff\xfe", 3);
 }
@@ -123,11 +127,17 @@ static const struct {
 	const char *what;
 	void (*spoil)(struct observation *observation);
 } spoilt[] = {
-	{"no observer", no_observer},	    {"no subject", no_subject},
-	{"of itself", of_itself},	    {"kind", kind_beyond},
-	{"responder", responder_beyond},    {"reach", reach_beyond},
-	{"per mille", loses_more_than_all}, {"line break", line_break_in_device},
-	{"escape", escape_in_peer_device},  {"no UTF-8", no_text},
+	{"no observer", no_observer},
+	{"no subject", no_subject},
+	{"of itself", of_itself},
+	{"kind", kind_beyond},
+	{"responder", responder_beyond},
+	{"reach", reach_beyond},
+	{"per mille", loses_more_than_all},
+	{"line break", line_break_in_device},
+	{"escape", escape_in_peer_device},
+	{"no UTF-8", no_text},
+	{"C1 control", c1_control_in_device},
 };
 
 static void what_is_not_sound_is_not_put(void **state) {
