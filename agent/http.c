@@ -34,6 +34,7 @@ static void counters_snapshot(struct loop_timer *timer, uint64_t now_ns) {
 		.jobhost = agent->jobhost,
 		.jobs = agent->jobhost != NULL ? jobhost_counters(agent->jobhost) : NULL,
 		.reach = &overlay_reach(agent->overlay)->counters,
+		.maintenance = overlay_maintenance_counters(agent->overlay),
 		.checks = agent->checks,
 		.fabric_calls = &fabric_calls,
 		.fabric = agent->fabric,

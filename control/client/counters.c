@@ -30,6 +30,7 @@ void answer_counters(struct session *session, const char *rest) {
 		.http = server->config.http,
 		.jobs = server->config.jobs,
 		.reach = &overlay_reach(server->overlay)->counters,
+		.maintenance = overlay_maintenance_counters(server->overlay),
 		.checks = server->checks,
 		.fabric_calls = server->fabric_calls,
 		.fabric = server->fabric,

@@ -167,6 +167,7 @@ struct overlay_maintenance {
 
 	struct maintenance_detail *details;
 	uint32_t detail_count, detail_capacity;
+	struct overlay_maintenance_counters counters;
 	struct loop_timer tick;
 	bool ticks;	    // the timer `tick` is set
 	uint64_t repeat_ns; // time at which this agent repeats its own orders
@@ -374,6 +375,9 @@ void maintenance_set_timer(struct overlay *overlay);
 // Return the order for a node, or NULL.
 struct maintenance_detail *maintenance_detail_find(struct overlay *overlay, const char *node);
 void maintenance_detail_drop(struct overlay *overlay, struct maintenance_detail *detail);
+// Make room for an order for a node, so that the insertion finds memory. Returns 0, -ENOSPC or
+// -ENOMEM.
+int maintenance_detail_reserve(struct overlay *overlay, const char *node);
 // Insert the order, unless the table holds it or a newer one. Returns 0, -EALREADY, -ESTALE,
 // -ENOSPC or -ENOMEM.
 int maintenance_detail_put(struct overlay *overlay, const struct maintenance_detail *detail);

@@ -79,9 +79,10 @@ void overlay_maintenance_exchange(struct overlay *overlay) {
 		memcpy(name, peer.record->name, peer.record->name_length);
 		stored = maintenance_version(overlay, name);
 		if (stored > peer.maint_version) {
-			(void)ras_restore_maintenance(
-				overlay->ras, overlay_now_ns(overlay), peer.record->id, stored
-			); // -ENOMEM: the next exchange tries again
+			if (ras_restore_maintenance(
+				    overlay->ras, overlay_now_ns(overlay), peer.record->id, stored
+			    ) == -ENOMEM)
+				timer_set_at(overlay, overlay_now_ns(overlay) + WRITE_INTERVAL_NS);
 			detail = maintenance_detail_find(overlay, name);
 			if (detail != NULL)
 				detail->is_unsent = true; // members lack the order as well
@@ -178,11 +179,15 @@ int overlay_set_maintenance(
 	detail.ends_ns = order->for_ns == RAS_NEVER ? RAS_NEVER : now_ns + order->for_ns;
 	if (detail.version > RAS_MAINT_VERSION_MAX)
 		return -EOVERFLOW;
-	err = maintenance_detail_put(overlay, &detail);
+	if (detail.version <= maintenance_version(overlay, detail.node))
+		return -ENOMEM; // the exchange could not raise the switch to this version
+	// The core comes before the table: a stored version that it refused would begin later.
+	err = maintenance_detail_reserve(overlay, detail.node);
 	if (err == 0)
 		err = ras_restore_maintenance(overlay->ras, now_ns, peer_id, detail.version);
 	if (err != 0)
-		return err == -ESTALE ? -ENOMEM : err; // the exchange could not store this version
+		return err;
+	(void)maintenance_detail_put(overlay, &detail); // has room, and the highest version
 	maintenance_send_unsent(overlay);
 	maintenance_tick_start(overlay, false);
 	return 0;

@@ -33,11 +33,13 @@ void maintenance_detail_drop(struct overlay *overlay, struct maintenance_detail 
 	maintenance->is_changed = true;
 }
 
-static int details_grow(struct overlay_maintenance *maintenance) {
+int maintenance_detail_reserve(struct overlay *overlay, const char *node) {
+	struct overlay_maintenance *maintenance = &overlay->maintenance;
 	uint32_t capacity = maintenance->detail_capacity * 2;
 	struct maintenance_detail *details;
 
-	if (maintenance->detail_count < maintenance->detail_capacity)
+	if (maintenance->detail_count < maintenance->detail_capacity ||
+	    maintenance_detail_find(overlay, node) != NULL)
 		return 0;
 	if (maintenance->detail_count >= STATE_ORDERS_MAX)
 		return -ENOSPC;
@@ -64,7 +66,7 @@ int maintenance_detail_put(struct overlay *overlay, const struct maintenance_det
 			return -EALREADY;
 	}
 	if (known == NULL) {
-		err = details_grow(maintenance);
+		err = maintenance_detail_reserve(overlay, detail->node);
 		if (err != 0)
 			return err;
 		known = &maintenance->details[maintenance->detail_count++];
@@ -159,6 +161,11 @@ bool overlay_maintenance_find(
 		return true;
 	}
 	return false;
+}
+
+const struct overlay_maintenance_counters *
+overlay_maintenance_counters(const struct overlay *overlay) {
+	return &overlay->maintenance.counters;
 }
 
 uint64_t overlay_maintenance_age_max_ns(const struct overlay *overlay) {

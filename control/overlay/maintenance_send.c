@@ -182,40 +182,47 @@ void maintenance_tick_start(struct overlay *overlay, bool greet) {
 		loop_timer_set(overlay->loop, &maintenance->tick, now_ns + TICK_NS) == 0;
 }
 
+// Insert one order of a message. Returns false if the order is malformed.
+static bool order_receive(struct overlay *overlay, json_t *object, bool spread) {
+	const struct maintenance_detail *known;
+	struct maintenance_detail detail;
+	struct ras_peer peer;
+
+	if (maintenance_detail_parse(object, overlay_now_ns(overlay), &detail) != 0)
+		return false;
+	// Accept orders only for nodes in the peer table. Otherwise a member could fill the
+	// table of orders with invented names.
+	if (ras_peer_find(overlay->ras, ras_id(detail.node, strlen(detail.node)), &peer) != 0)
+		return true;
+	// Members pass on orders of others, also of an agent that is gone. So an origin that is no
+	// member is accepted, but its order replaces none of the same version.
+	known = maintenance_detail_find(overlay, detail.node);
+	if ((known == NULL || known->origin != detail.origin) &&
+	    ras_peer_find(overlay->ras, detail.origin, &peer) != 0)
+		detail.origin = 0;
+	if (maintenance_detail_put(overlay, &detail) != 0)
+		return true;
+	if (spread && known != NULL)
+		maintenance_detail_find(overlay, detail.node)->is_unsent = true;
+	maintenance_tick_start(overlay, false);
+	return true;
+}
+
 // Insert the orders of a message. The core may be the caller, so the exchange follows later.
-// `spread`: other members may lack an order that replaced ours.
+// `spread`: other members may lack an order that replaced ours. A malformed order hides no
+// other order of the message.
 static int orders_receive(struct overlay *overlay, const void *bytes, size_t size, bool spread) {
 	json_t *array = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, NULL);
-	uint64_t now_ns = overlay_now_ns(overlay);
 	int err = json_is_array(array) && json_array_size(array) <= ORDERS_PER_MESSAGE_MAX
 			  ? 0
 			  : -EBADMSG;
-	bool any = false;
 
 	for (size_t n = 0; err == 0 && n < json_array_size(array); n++) {
-		struct maintenance_detail detail;
-		struct ras_peer peer;
-		bool replaces;
-		uint64_t id;
-
-		err = maintenance_detail_parse(json_array_get(array, n), now_ns, &detail);
-		if (err != 0)
-			break;
-		// Accept orders only for nodes in the peer table. Otherwise a member could fill the
-		// table of orders with invented names.
-		id = ras_id(detail.node, strlen(detail.node));
-		if (ras_peer_find(overlay->ras, id, &peer) != 0)
-			continue;
-		replaces = maintenance_detail_find(overlay, detail.node) != NULL;
-		if (maintenance_detail_put(overlay, &detail) != 0)
-			continue;
-		any = true;
-		if (spread && replaces)
-			maintenance_detail_find(overlay, detail.node)->is_unsent = true;
+		if (!order_receive(overlay, json_array_get(array, n), spread))
+			overlay->maintenance.counters.orders_malformed++;
 	}
+	overlay->maintenance.counters.orders_malformed += err != 0;
 	json_decref(array);
-	if (any)
-		maintenance_tick_start(overlay, false);
 	return err;
 }
 

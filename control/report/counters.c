@@ -35,6 +35,7 @@ enum source {
 	SOURCE_CLIENT,
 	SOURCE_STATE,
 	SOURCE_REACH,
+	SOURCE_MAINTENANCE,
 	SOURCE_SPAWN,
 	SOURCE_CHECKS,
 	SOURCE_KEEPER,
@@ -63,7 +64,7 @@ static const char *const groups[SOURCE_COUNT] = {
 	[SOURCE_KEEPER] = "keeper",	[SOURCE_SOFT] = "soft",
 	[SOURCE_PROBE] = "probe",	[SOURCE_WEBHOOK] = "webhook",
 	[SOURCE_MEMORY] = "memory",	[SOURCE_JOB] = "job",
-	[SOURCE_HTTP] = "http",
+	[SOURCE_HTTP] = "http",		[SOURCE_MAINTENANCE] = "maintenance",
 };
 
 // A copy of struct http_counters, whose fields are atomics.
@@ -169,6 +170,9 @@ struct spec {
 #define KEEPER(field, kind, help) FIELD(SOURCE_KEEPER, struct keeper_counters, field, kind, help)
 #define REACH(field, help) \
 	FIELD(SOURCE_REACH, struct overlay_reach_counters, field, COUNTER_COUNT, help)
+
+#define MAINTENANCE(field, help) \
+	FIELD(SOURCE_MAINTENANCE, struct overlay_maintenance_counters, field, COUNTER_COUNT, help)
 
 #define FABRIC(field, kind, help) FIELD(SOURCE_FABRIC, struct fabric_counters, field, kind, help)
 #define PAIRING(field, help) \
@@ -354,6 +358,7 @@ static const struct spec specs[] = {
 	      "tries that did not reach the asking node, also those that another agent answered"),
 	REACH(tries_turned_off,
 	      "requests to try a connection that were rejected because of their number"),
+	MAINTENANCE(orders_malformed, "malformed orders of maintenance, which were left out"),
 
 	SPAWN(runs, "programs requested"),
 	SPAWN(refused, "programs refused for lack of room or of the spawn helper"),
@@ -625,6 +630,7 @@ void counters_read(const struct counter_sources *sources, uint64_t *values) {
 		[SOURCE_CLIENT] = sources->clients,
 		[SOURCE_STATE] = &state,
 		[SOURCE_REACH] = sources->reach,
+		[SOURCE_MAINTENANCE] = sources->maintenance,
 		[SOURCE_SPAWN] = sources->spawn,
 		[SOURCE_CHECKS] = &checks,
 		[SOURCE_KEEPER] = sources->keepers,

@@ -37,6 +37,7 @@ struct keeper_counters;
 struct jobhost;
 struct jobhost_counters;
 struct loop_counters;
+struct overlay_maintenance_counters;
 struct overlay_reach_counters;
 struct ras;
 struct spawn_counters;
@@ -52,6 +53,7 @@ struct counter_sources {
 	const struct client_counters *clients;
 	const struct state *state;
 	const struct overlay_reach_counters *reach;
+	const struct overlay_maintenance_counters *maintenance;
 	const struct spawn_counters *spawn;
 	const struct keeper_counters *keepers; // totals over all keepers
 	const struct webhook_counters *webhook;

@@ -434,5 +434,10 @@ bool overlay_maintenance_find(
 	struct overlay_maintenance_order *ret_order,
 	uint64_t *ret_age_ns
 );
+struct overlay_maintenance_counters {
+	uint64_t orders_malformed; // orders of other members that were left out
+};
+const struct overlay_maintenance_counters *
+overlay_maintenance_counters(const struct overlay *overlay);
 // Return the age of the oldest order that holds, or 0.
 uint64_t overlay_maintenance_age_max_ns(const struct overlay *overlay);

@@ -31,7 +31,7 @@ static struct {
 	uint64_t now_ns;
 	int64_t clock_step_ns;
 	uint32_t notices, relayed;
-	bool notices_are_lost;
+	bool notices_are_lost, core_has_no_memory;
 } stage;
 
 static struct node *node_of(const struct ras *ras) {
@@ -80,6 +80,8 @@ int ras_restore_maintenance(struct ras *ras, uint64_t now_ns, uint64_t peer, uin
 	(void)now_ns;
 	if (version > RAS_MAINT_VERSION_MAX)
 		return -EOVERFLOW;
+	if (stage.core_has_no_memory)
+		return -ENOMEM;
 	for (uint32_t n = 0; n < NODES; n++) {
 		for (uint32_t slot = 0; slot < NODES; slot++) {
 			struct node *node = &stage.nodes[n];
@@ -438,9 +440,10 @@ static void agent_that_missed_a_notice_receives_the_repetition(void **state) {
 	assert_int_equal(stage.relayed, 0);
 }
 
-#define ORDER(node, version, origin, reason, left)                           \
-	"[{\"node\":\"" node "\",\"version\":" version ",\"origin\":" origin \
-	",\"uid\":7,\"user\":\"joe\",\"reason\":\"" reason "\",\"age_s\":1,\"left_s\":" left "}]"
+#define ITEM(node, version, origin, reason, left)                           \
+	"{\"node\":\"" node "\",\"version\":" version ",\"origin\":" origin \
+	",\"uid\":7,\"user\":\"joe\",\"reason\":\"" reason "\",\"age_s\":1,\"left_s\":" left "}"
+#define ORDER(node, version, origin, reason, left) "[" ITEM(node, version, origin, reason, left) "]"
 #define ID "255"
 #define LONG "0123456789012345678901234567890123456789012345678901234567890123456789"
 
@@ -481,6 +484,11 @@ static void hostile_orders_change_nothing(void **state) {
 		);
 		assert_int_equal(stage.nodes[0].overlay.maintenance.detail_count, 0);
 	}
+	// All but the order of an unknown node are malformed.
+	assert_int_equal(
+		overlay_maintenance_counters(&stage.nodes[0].overlay)->orders_malformed,
+		sizeof(messages) / sizeof(messages[0]) - 1
+	);
 	// A duration beyond the limit of orders is cut to it.
 	overlay_maintenance_notice(
 		&stage.nodes[0].overlay, 1, ORDER("n0", "1", ID, "ok", "9223372036854775807"),
@@ -488,6 +496,66 @@ static void hostile_orders_change_nothing(void **state) {
 	);
 	pass(5 * SEC);
 	expect_order(0, "ok", OVERLAY_MAINTENANCE_FOR_MAX_NS - 4 * SEC);
+}
+
+static void receive(uint32_t n, const char *message) {
+	overlay_maintenance_notice(&stage.nodes[n].overlay, 1, message, strlen(message));
+}
+
+// Regression: a member could hide the orders of others behind a malformed one.
+static void malformed_order_hides_no_other(void **state) {
+	(void)state;
+	receive(0, "[1," ITEM("n0", "2", ID, "even", "null") "," ITEM(
+			   "n0", "1", ID, "good", "null"
+		   ) ",{}]");
+	pass(5 * SEC);
+	expect_order(0, "good", RAS_NEVER);
+	assert_int_equal(
+		overlay_maintenance_counters(&stage.nodes[0].overlay)->orders_malformed, 3
+	);
+}
+
+// Regression: an invented origin of a high number replaced the order of a member.
+static void order_of_no_member_replaces_none_and_is_replaced(void **state) {
+	(void)state;
+	assert_int_equal(order_at(1, "real", RAS_NEVER), 0);
+	pass(5 * SEC);
+	receive(0, ORDER("n0", "1", "-1", "invented", "null"));
+	pass(5 * SEC);
+	expect_order(0, "real", RAS_NEVER);
+	// An agent without an order accepts one of an agent that is gone, until a member has one.
+	receive(0, ORDER("n0", "3", "-1", "of an agent that is gone", "null"));
+	pass(5 * SEC);
+	expect_order(0, "of an agent that is gone", RAS_NEVER);
+	stage.nodes[1].versions[0] = 2;
+	json_object_del(stage.nodes[1].overlay.maintenance.versions, "n0");
+	assert_int_equal(order_at(1, "of a member", RAS_NEVER), 0);
+	pass(5 * SEC);
+	expect_order(0, "of a member", RAS_NEVER);
+}
+
+// Regression: the order was stored, and began later although the caller had an error.
+static void order_that_the_core_refuses_is_not_stored(void **state) {
+	struct overlay_maintenance_order order;
+	uint64_t age_ns;
+
+	(void)state;
+	assert_int_equal(order_at(1, "first", RAS_NEVER), 0);
+	pass(5 * SEC);
+	stage.core_has_no_memory = true;
+	assert_int_equal(order_at(1, "refused", RAS_NEVER), -ENOMEM);
+	stage.core_has_no_memory = false;
+	pass(20 * SEC);
+	expect_order(1, "first", RAS_NEVER);
+	expect_version(1);
+	// An order of another member waits until the core has memory.
+	stage.core_has_no_memory = true;
+	receive(2, ORDER("n0", "3", ID, "received", "null"));
+	pass(5 * SEC);
+	assert_false(order_of(2, &order, &age_ns));
+	stage.core_has_no_memory = false;
+	pass(5 * SEC);
+	expect_order(2, "received", RAS_NEVER);
 }
 
 // Regression: a member that claimed the highest version made `off` do nothing for good.
@@ -558,6 +626,9 @@ UNIT_GROUP(maintenance) {
 		TEST(orders_of_two_sides_end_as_one),
 		TEST(agent_that_missed_a_notice_receives_the_repetition),
 		TEST(hostile_orders_change_nothing),
+		TEST(malformed_order_hides_no_other),
+		TEST(order_of_no_member_replaces_none_and_is_replaced),
+		TEST(order_that_the_core_refuses_is_not_stored),
 		TEST(version_of_a_liar_is_not_kept),
 		TEST(file_from_an_impossible_time_shortens_an_order_at_most_to_its_last_minute),
 	};
