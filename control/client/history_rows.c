@@ -72,6 +72,10 @@ void past_ask(
 		);
 		return;
 	}
+	if (!session_charge_question(session)) {
+		free(past);
+		return;
+	}
 	past->session = session;
 	past->query.ended = on_end;
 	past->step = step;

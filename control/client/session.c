@@ -248,7 +248,9 @@ bool session_charge_question(struct session *session) {
 		return true;
 	server->counters.asks_refused++;
 	session_fail(
-		session, "too many questions to other nodes: %u a second are allowed, try again",
+		session,
+		"too many questions to other nodes or about the past: %u a second are allowed, "
+		"try again",
 		server->config.asks_per_s
 	);
 	return false;

@@ -260,11 +260,19 @@ int history_ask(
 	struct ask_job *job = calloc(1, sizeof(*job));
 	struct keeper_call call = {
 		.call = call_ask, .drop = ask_job_drop, .arg = job, .limit_ns = READ_LIMIT_NS};
+	uint32_t pending = 0;
 	int err;
 
 	must(question->points > 0 && question->points <= HISTORY_POINTS_MAX);
 	if (job == NULL)
 		return -ENOMEM;
+	for (const struct history_query *at = history->queries; at != NULL; at = at->next)
+		pending++;
+	// Records of the next periods wait behind the questions.
+	if (pending >= HISTORY_QUESTIONS_MAX) {
+		free(job);
+		return -EAGAIN;
+	}
 	job->disk = disk_get(history->disk);
 	job->answer = calloc(1, sizeof(*job->answer));
 	job->question = *question;

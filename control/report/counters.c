@@ -336,7 +336,7 @@ static const struct spec specs[] = {
 	CLIENT(lines_denied, "commands that the client is not allowed to give"),
 	CLIENT(lines_too_long, "clients closed because a line was too long"),
 	CLIENT(reports, "status reports to clients"),
-	CLIENT(asks_refused, "questions to other nodes refused by the rate limit"),
+	CLIENT(asks_refused, "questions to other nodes or about the past refused by the rate limit"),
 	CLIENT(remote_served, "commands answered for other nodes"),
 	CLIENT(monitor_events, "events sent to monitors"),
 	CLIENT(monitor_lost, "events lost because a monitor was too slow"),

@@ -22,7 +22,10 @@ frozen = {}  # times of the agent's own events
 
 
 def ask(*arguments, status=0, agent=first):
-    done = tocsin(*arguments, "--socket", str(agent.socket))
+    """An agent answers five such questions a second: a client that asks more tries again."""
+    words = (*arguments, "--socket", str(agent.socket))
+    done = agents.wait_until("leave to ask", lambda: (
+        None if "too many questions" in (done := tocsin(*words)).stderr else done), pause=1)
     expect(done.returncode, status)
     return done
 

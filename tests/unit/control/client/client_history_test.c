@@ -164,6 +164,32 @@ static void a_client_that_leaves_cancels_its_question(void **state) {
 	assert_null(played.query);
 }
 
+// Regression: questions about the past had no limit.
+static void questions_have_the_rate_of_questions_to_others(void **state) {
+	static const char *const questions[] = {"HISTORY n2\n", "WHY n2 1h\n"};
+
+	(void)state;
+	bench.config.asks_burst = 2;
+	bench.config.asks_per_s = 1;
+	bench_restart();
+	for (uint32_t n = 0; n < 4; n++) {
+		int fd = bench_connect();
+
+		bench_say(fd, questions[n % 2]);
+		bench_turn();
+		if (n < 2)
+			answer_give(answer_new(1));
+		else
+			assert_null(played.query);
+		assert_int_equal(
+			strstr(bench_hear(fd),
+			       "too many questions to other nodes or about the past") != NULL,
+			n >= 2
+		);
+		close(fd);
+	}
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, start, bench_stop)
 
 UNIT_GROUP(client_history) {
@@ -171,6 +197,7 @@ UNIT_GROUP(client_history) {
 		CASE(each_turn_writes_one_path),
 		CASE(times_at_the_end_of_the_clock_are_answered),
 		CASE(a_client_that_leaves_cancels_its_question),
+		CASE(questions_have_the_rate_of_questions_to_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -253,6 +253,30 @@ static int end(void **state) {
 	return tree_remove(directory);
 }
 
+static void questions_behind_a_slow_disk_are_limited(void **state) {
+	struct asker askers[HISTORY_QUESTIONS_MAX + 1];
+
+	(void)state;
+	probe();
+	disk_set(true, 0);
+	pass(SEC);
+	pass(SEC);
+	disk_await_hang();
+	for (uint32_t n = 0; n < HISTORY_QUESTIONS_MAX; n++)
+		assert_int_equal(ask(&askers[n]), 0);
+	assert_int_equal(ask(&askers[HISTORY_QUESTIONS_MAX]), -EAGAIN);
+	// A question that was cancelled gives its place to another one.
+	history_cancel(&askers[0].query);
+	assert_int_equal(ask(&askers[0]), 0);
+	disk_set(false, 0);
+	for (uint32_t n = 0; n < HISTORY_QUESTIONS_MAX; n++) {
+		while (!askers[n].ended)
+			assert_int_equal(loop_turn(loop, -1), 0);
+		assert_int_equal(askers[n].err, 0);
+		history_answer_free(askers[n].answer);
+	}
+}
+
 static void records_wait_while_the_disk_hangs_and_questions_are_refused(void **state) {
 	struct asker waiting, refused;
 
@@ -412,6 +436,7 @@ static void nodes_beyond_those_a_period_records_have_no_record(void **state) {
 UNIT_GROUP(history_hang) {
 #define CASE(test) cmocka_unit_test_setup_teardown(test, begin, end)
 	const struct CMUnitTest tests[] = {
+		CASE(questions_behind_a_slow_disk_are_limited),
 		CASE(records_wait_while_the_disk_hangs_and_questions_are_refused),
 		CASE(records_that_could_not_be_written_are_written_later),
 		CASE(at_most_one_block_is_written_in_a_second),
