@@ -349,7 +349,8 @@ struct host_rank *rank_add(
 		snprintf(reason, JOB_REASON_BYTES, "%s", bad);
 		return NULL;
 	}
-	if (!has_rank_quota(process, reason) || rank_is_taken(process, &key, told->rank, reason))
+	// A rank of a replaced program is removed first, because it counts in the quota.
+	if (rank_is_taken(process, &key, told->rank, reason) || !has_rank_quota(process, reason))
 		return NULL;
 	snprintf(reason, JOB_REASON_BYTES, "out of memory");
 	rank = calloc(1, sizeof(*rank));

@@ -218,6 +218,37 @@ static void subordinate_users_share_the_quota_of_their_owner(void **state) {
 	fake_rank(stranger, 1, 1);
 }
 
+static void a_refused_rank_uses_no_quota_and_a_replaced_one_frees_its_own(void **state) {
+	struct bed *bed = *state;
+	struct jobhost *host = bed->host;
+	struct host_process *first, *next;
+	char reason[JOB_REASON_BYTES];
+	struct job_register told = good_register(1);
+
+	host->config.per_user_max = 1; // and eight ranks
+	first = fake_process(host, 1000, 1);
+	next = fake_process(host, 1000, 2);
+	next->pid = first->pid; // after exec()
+	for (uint32_t n = 0; n < 8; n++)
+		fake_rank(first, 1 + n, n);
+	told = first->ranks->told;
+	told.comm = 100;
+	for (uint32_t n = 0; n < 3; n++) {
+		struct job_register other = good_register(100);
+
+		other.comm_hash = 77;
+		assert_null(rank_add(next, &other, reason));
+		assert_non_null(strstr(reason, "has 8 ranks already"));
+		assert_int_equal(first->user->ranks, 8);
+		assert_int_equal(host->counters.ranks, 8);
+	}
+	// The rank of the program that exec() replaced gives its place to the new one.
+	assert_non_null(rank_add(next, &told, reason));
+	assert_int_equal(first->user->ranks, 8);
+	assert_int_equal(first->rank_count, 7);
+	next->pid = 2; // as in the table of processes
+}
+
 static void a_user_who_has_used_a_turn_up_is_served_in_the_next_one(void **state) {
 	struct bed *bed = *state;
 	int page = memory(JOB_PAGE_BYTES, SEALS), fd = raw_greet(bed, page);
@@ -313,6 +344,7 @@ UNIT_GROUP(jobhost_crowd) {
 		TEST(the_users_of_a_range_have_one_owner),
 		TEST(a_file_of_ranges_that_is_too_long_is_read_up_to_a_limit),
 		TEST(subordinate_users_share_the_quota_of_their_owner),
+		TEST(a_refused_rank_uses_no_quota_and_a_replaced_one_frees_its_own),
 		TEST(a_user_who_has_used_a_turn_up_is_served_in_the_next_one),
 		TEST(ranks_of_each_user_are_sent_to_in_turn),
 		TEST(a_reload_of_ranges_keeps_the_counts_of_earlier_communicators),
