@@ -93,6 +93,8 @@ bool past_has_failed(struct session *session, const struct past *past) {
 		return false;
 	if (past->err == -ETIMEDOUT)
 		words = "the disk of the state directory does not answer";
+	else if (past->err == -EFBIG)
+		words = "the time has more records than one answer reads; ask about a shorter time";
 	else if (past->err == -EAGAIN)
 		words = "too many questions wait for the disk; try again";
 	session_fail(session, "the history cannot be read: %s", words);

@@ -11,6 +11,8 @@
 #include <string.h>
 
 #define READ_LIMIT_NS (10 * RAS_NS_PER_SEC)
+// One answer reads no more from a tier, so that a slow disk needs less than the limit of time.
+#define READ_BYTES_MAX (UINT64_C(64) << 20)
 // A question about a longer time reads the coarse tier, so that reading stays fast.
 #define FINE_RANGE_S (INT64_C(2) * 86400)
 #define MEDIAN_PERMILLE 500
@@ -120,6 +122,8 @@ static void block_merge(void *ctx, const uint8_t *bytes, size_t used) {
 static int read_tier(struct ask_job *job, enum history_tier tier, int64_t from_s, int64_t to_s) {
 	int damaged;
 
+	if (history_file_bytes(job->disk->file, tier, from_s, to_s) > READ_BYTES_MAX)
+		return -EFBIG;
 	job->from_s = from_s;
 	job->to_s = to_s;
 	damaged = history_file_read(job->disk->file, tier, from_s, to_s, block_merge, job);

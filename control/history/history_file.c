@@ -340,6 +340,24 @@ int64_t history_file_oldest_s(const struct history_file *file, enum history_tier
 	return oldest_s;
 }
 
+static bool
+slot_overlaps(const struct slot *slot, enum history_tier tier, int64_t since_s, int64_t until_s) {
+	return slot->sequence != 0 && slot->tier == tier && slot->last_s >= since_s &&
+	       slot->first_s <= until_s;
+}
+
+uint64_t history_file_bytes(
+	const struct history_file *file, enum history_tier tier, int64_t since_s, int64_t until_s
+) {
+	uint64_t bytes = 0;
+
+	for (uint32_t n = 0; n < file->slot_count; n++)
+		bytes += slot_overlaps(&file->slots[n], tier, since_s, until_s)
+				 ? file->slots[n].used
+				 : 0;
+	return bytes;
+}
+
 int history_file_read(
 	struct history_file *file,
 	enum history_tier tier,
@@ -362,7 +380,7 @@ int history_file_read(
 	for (uint32_t n = 0; n < count; n++) {
 		const struct slot *slot = list[n];
 
-		if (slot->last_s < since_s || slot->first_s > until_s)
+		if (!slot_overlaps(slot, tier, since_s, until_s))
 			continue;
 		// The file may have changed since its headers were read.
 		if (read_at(file->fd, slot_offset((uint32_t)(slot - file->slots)), bytes,

@@ -46,6 +46,10 @@ int history_file_write(struct history_file *file, const uint8_t *bytes, size_t s
 // Return the begin of the oldest period that a tier holds; INT64_MAX if it holds none.
 int64_t history_file_oldest_s(const struct history_file *file, enum history_tier tier);
 
+// Return the size of the blocks of a tier that overlap a time.
+uint64_t history_file_bytes(
+	const struct history_file *file, enum history_tier tier, int64_t since_s, int64_t until_s
+);
 // Read the blocks of a tier that overlap a time, in the order in which they were written. `take`
 // gets each sound block. Returns the number of damaged ones, or -ENOMEM.
 typedef void history_take_fn(void *ctx, const uint8_t *bytes, size_t used);

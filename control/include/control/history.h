@@ -104,8 +104,8 @@ struct history_answer {
 
 struct history_query {
 	// Called once, on the loop; never from inside history_ask(). The callback owns the answer.
-	// It is NULL if `err` is not 0: -ENOMEM, -ETIMEDOUT (the disk hangs), or the error of
-	// reading the journal.
+	// It is NULL if `err` is not 0: -ENOMEM, -ETIMEDOUT (the disk hangs), -EFBIG (too many
+	// records), or the error of reading the journal.
 	void (*ended)(struct history_query *query, int err, struct history_answer *answer);
 	// Private.
 	struct history *history;

@@ -164,6 +164,20 @@ static void a_client_that_leaves_cancels_its_question(void **state) {
 	assert_null(played.query);
 }
 
+static void a_question_about_too_many_records_is_refused_with_what_helps(void **state) {
+	struct history_query *query;
+	int fd = bench_connect();
+
+	(void)state;
+	bench_say(fd, "HISTORY n2\n");
+	bench_turn();
+	query = played.query;
+	played.query = NULL;
+	query->ended(query, -EFBIG, NULL);
+	assert_non_null(strstr(bench_hear(fd), "ask about a shorter time"));
+	close(fd);
+}
+
 // Regression: questions about the past had no limit.
 static void questions_have_the_rate_of_questions_to_others(void **state) {
 	static const char *const questions[] = {"HISTORY n2\n", "WHY n2 1h\n"};
@@ -197,6 +211,7 @@ UNIT_GROUP(client_history) {
 		CASE(each_turn_writes_one_path),
 		CASE(times_at_the_end_of_the_clock_are_answered),
 		CASE(a_client_that_leaves_cancels_its_question),
+		CASE(a_question_about_too_many_records_is_refused_with_what_helps),
 		CASE(questions_have_the_rate_of_questions_to_others),
 	};
 

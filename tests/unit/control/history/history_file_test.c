@@ -291,6 +291,13 @@ static void slots_that_a_smaller_file_gives_to_another_tier_are_used(void **stat
 		0
 	);
 	assert_int_equal(found.blocks, slots);
+	// Only blocks of the tier and the time count.
+	assert_int_equal(
+		history_file_bytes(file, HISTORY_COARSE, INT64_MIN, INT64_MAX),
+		slots * history_block_seal(&block)
+	);
+	assert_int_equal(history_file_bytes(file, HISTORY_COARSE, INT64_MIN, BEGIN_S - 1), 0);
+	assert_int_equal(history_file_bytes(file, HISTORY_COARSE, BEGIN_S + 3601, INT64_MAX), 0);
 	history_file_close(file);
 }
 
