@@ -22,6 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define VERSIONS_MAX 8 // further versions are counted together
+
 struct survey {
 	struct listing listing;
 	struct peer_list_row *rows; // peers that get a row
@@ -74,6 +76,54 @@ static json_t *mistakes_json(struct session *session, const struct survey *surve
 	return array;
 }
 
+struct version_count {
+	char version[RAS_VERSION_MAX + 1]; // "": all further versions
+	uint32_t count;
+};
+
+static int version_counts_compare(const void *left, const void *right) {
+	const struct version_count *a = left, *b = right;
+
+	if (a->count != b->count)
+		return a->count > b->count ? -1 : 1;
+	return strcmp(a->version, b->version);
+}
+
+// Count the living members by the version of their agents, the most frequent version first.
+static json_t *versions_json(const struct ras *ras, const struct ras_view *view) {
+	struct version_count counts[VERSIONS_MAX + 1] = {0};
+	json_t *array = json_array();
+	struct ras_peer_info info;
+	struct ras_peer peer;
+	uint32_t used = 0, n;
+
+	for (uint32_t slot = 0; slot < view->slots_max; slot++) {
+		if (ras_peer_at(ras, slot, &peer) < 0 ||
+		    (peer.state != RAS_ALIVE && peer.state != RAS_SUSPECT &&
+		     peer.state != RAS_UNREACHABLE))
+			continue;
+		ras_record_info(peer.record, &info);
+		for (n = 0; n < used && strcmp(counts[n].version, info.version) != 0; n++) {
+		}
+		if (n == used && used < VERSIONS_MAX)
+			memcpy(counts[used++].version, info.version, sizeof(info.version));
+		counts[n].count++;
+	}
+	qsort(counts, used, sizeof(counts[0]), version_counts_compare);
+	for (n = 0; n <= used; n++) {
+		if (counts[n].count > 0)
+			json_array_append_new(
+				array, json_pack(
+					       "{s:o,s:i}", "version",
+					       n < used ? safe_string_json(counts[n].version)
+							: json_null(),
+					       "count", (int)counts[n].count
+				       )
+			);
+	}
+	return array;
+}
+
 // Return the start of the verdict if it has ever changed, else of the peer's state. 0 means
 // unknown: this agent has not started to join.
 static uint64_t since_ns(const struct ras_peer *peer, const struct finding *finding) {
@@ -114,7 +164,7 @@ static json_t *health_facts(struct session *session, void *work) {
 	snprintf(digest, sizeof(digest), "0x%016" PRIx64, view->digest);
 	return json_pack(
 		"{s:s,s:o,s:o,s:s,s:s,s:I,s:I,s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:b,s:b,s:i,s:i,s:s,s:o,s:o,"
-		"s:o,s:o,s:b,s:o,s:o,s:b}",
+		"s:o,s:o,s:b,s:o,s:o,s:b,s:o}",
 		"grade", finding_grade_name(survey->grade), "of",
 		survey->only ? safe_string_json(of) : json_null(), "node", safe_string_json(node),
 		"version", server->version, "cluster", server->cluster, "start",
@@ -132,7 +182,8 @@ static json_t *health_facts(struct session *session, void *work) {
 		"strangers", strangers_json(session, survey), "waiting", waiting, "alone",
 		overlay_is_alone(server->overlay), "mistakes", mistakes_json(session, survey),
 		"granter", granter != 0 ? safe_string_json(granter_name) : json_null(), "act",
-		server->config.health == NULL || !health_observes_only(server->config.health)
+		server->config.health == NULL || !health_observes_only(server->config.health),
+		"versions", survey->only ? json_array() : versions_json(ras, view)
 	);
 }
 

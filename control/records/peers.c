@@ -71,3 +71,16 @@ static const struct record_field key_fields[] = {
 // clang-format on
 
 const struct record peer_key_record = RECORD("peers", key_fields);
+
+// The same rows with the version of each agent.
+// clang-format off
+static const struct record_field version_fields[] = {
+	COLUMN(node, UNIT_NONE, "the node", "NODE", 22, 0, NULL),
+	COLUMN(state, UNIT_NONE, "alive, suspect, unreachable, dead, left or missing",
+		"STATE", 11, 0, NULL),
+	COLUMN(for_ns, UNIT_NANOSECONDS, "time in this state; null if unknown", "FOR", 12, 0, NULL),
+	COLUMN(version, UNIT_NONE, "version of the agent", "VERSION", 32, 0, NULL),
+};
+// clang-format on
+
+const struct record peer_version_record = RECORD("peers", version_fields);

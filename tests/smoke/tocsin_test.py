@@ -29,6 +29,7 @@ AUTHOR = AUTHOR or pwd.getpwuid(os.getuid()).pw_name
 # What is typed, and the line that the agent is to see.
 LINES = [
     (["peers"], "PEERS"), (["peers", "dead"], "PEERS dead"), (["peers", "--keys"], "PEERS"),
+    (["peers", "--versions"], "PEERS"),
     (["links"], "LINKS"),
     (["health"], "HEALTH"), (["health", "n2"], "HEALTH n2"), (["events"], "EVENTS"),
     (["events", "--since", "7"], "EVENTS 7"), (["events", "--since=10m"], "EVENTS 10m"),
@@ -273,6 +274,23 @@ def status_of_a_thousand_fits_a_screen():
                   "not a member", "and 294 more: tocsin health", "0x00000000000000ff",
                   "next n2 (170 us); prev n3"):
         assert words in done.stdout, (words, done.stdout)
+
+def status_shows_versions_that_differ():
+    told = [{"version": "0.9.0", "count": 5}, {"version": HOSTILE, "count": 2},
+            {"version": None, "count": 1}]
+    with StandIn(ring(health(versions=told))) as agent:
+        done = tocsin.ask(agent, "status")
+        assert "mixed  versions 0.9.0 on 5, " in done.stdout, done.stdout
+        assert ", others on 1: tocsin peers" in " ".join(done.stdout.split()), done.stdout
+        expect_harmless(done.stdout)
+    with StandIn(ring(health(versions=told[:1]))) as agent:
+        assert "versions" not in tocsin.ask(agent, "status").stdout
+    with StandIn(ring(peers=[{**peer("n1"), "version": "0.9.0"}, peer("n2")])) as agent:
+        shown = tocsin.ask(agent, "peers", "--versions").stdout.splitlines()
+        expect([line.split() for line in shown[2:]],
+               [["NODE", "STATE", "FOR", "VERSION"], ["n1", "alive", "-", "0.9.0"],
+                ["n2", "alive", "-", "-"]])
+    expect(tocsin("peers", "--versions", "--keys").returncode, 2)
 
 def status_shows_the_events_that_matter():
     events = [event(1, "DEAD")] + [event(n, "LINK_UP") for n in range(2, 90)]
@@ -721,6 +739,7 @@ TESTS = [
     an_answer_without_end_is_cut,
     no_order_to_the_terminal_comes_through,
     status_of_a_thousand_fits_a_screen,
+    status_shows_versions_that_differ,
     status_shows_the_events_that_matter,
     names_that_are_no_hostlist_are_shown_as_they_are,
     health_exits_as_the_grade_says,

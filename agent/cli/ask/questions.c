@@ -160,6 +160,7 @@ static const char *const peers_states[] = {"alive", "suspect", "unreachable", "d
 
 static const struct option_spec peers_options[] = {
 	{"keys", NULL, "fingerprints of the agents' keys instead of causes"},
+	{"versions", NULL, "versions of the agents instead of causes"},
 };
 
 static const struct word_spec peers_words[] = {
@@ -177,16 +178,22 @@ static const char peers_details[] =
 	"\n" ASK_EXIT_STATUS;
 
 static int peers_run(const struct arguments *arguments) {
+	show_fn *show = show_peers;
 	char question[64];
 
+	if (arguments->values[0] != NULL && arguments->values[1] != NULL) {
+		command_error("peers", "--keys and --versions are two tables; give one of them");
+		return EXIT_USAGE;
+	}
+	if (arguments->values[0] != NULL)
+		show = show_peers_keys;
+	else if (arguments->values[1] != NULL)
+		show = show_peers_versions;
 	snprintf(
 		question, sizeof(question), "PEERS %s",
 		arguments->words[0] != NULL ? arguments->words[0] : ""
 	);
-	return ask(
-		&peers_command, arguments, question,
-		arguments->values[0] != NULL ? show_peers_keys : show_peers, NULL
-	);
+	return ask(&peers_command, arguments, question, show, NULL);
 }
 
 static const struct record *const peers_records[] = {&peer_record, NULL};
@@ -196,7 +203,7 @@ const struct command peers_command = {
 	.summary = "List all nodes and their states, the worst first",
 	.details = peers_details,
 	.options = peers_options,
-	.option_count = 1,
+	.option_count = 2,
 	.words = peers_words,
 	.word_count = 1,
 	.target = TARGET_READ,

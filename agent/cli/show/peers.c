@@ -38,3 +38,7 @@ void show_peers(struct page *page, const json_t *answer) {
 void show_peers_keys(struct page *page, const json_t *answer) {
 	show_table(page, answer, &peer_key_record);
 }
+
+void show_peers_versions(struct page *page, const json_t *answer) {
+	show_table(page, answer, &peer_version_record);
+}

@@ -283,12 +283,33 @@ void summary_findings(const json_t *health, size_t rows_max, struct frame *frame
 		frame_add(frame, FRAME_TEXT, "and %zu more: tocsin health", count - shown);
 }
 
+// Add how many agents have which version, if the versions differ.
+static void add_versions(const json_t *versions, struct frame *frame) {
+	scoped_mem char *text = NULL;
+	size_t size = 0, n;
+	const json_t *row;
+	FILE *stream;
+
+	if (json_array_size(versions) < 2)
+		return;
+	stream = open_memstream(&text, &size);
+	if (stream == NULL)
+		return;
+	json_array_foreach(versions, n, row)
+		fprintf(stream, "%s%s on %" PRId64, n > 0 ? ", " : "",
+			fact_known(row, "version") ? fact_name(row, "version") : "others",
+			summary_number(row, "count"));
+	if (fclose(stream) == 0)
+		frame_add(frame, FRAME_TEXT, "mixed  versions %s: tocsin peers --versions", text);
+}
+
 void summary_view(const json_t *health, struct frame *frame) {
 	frame_add(
 		frame, FRAME_TEXT, "view   number %" PRId64 ", digest %s, %" PRId64 " alive",
 		summary_number(health, "view"), fact_word(health, "digest"),
 		summary_number(health, "alive")
 	);
+	add_versions(json_object_get(health, "versions"), frame);
 }
 
 // Describe the first link with this use: the peer, and the round trip or what is wrong.

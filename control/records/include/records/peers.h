@@ -28,4 +28,5 @@ struct peer_row {
 };
 
 extern const struct record peer_record;
-extern const struct record peer_key_record; // a table of the same rows, for --keys
+extern const struct record peer_key_record;	// a table of the same rows, for --keys
+extern const struct record peer_version_record; // the same for --versions

@@ -2,6 +2,7 @@
 // Tests of HEALTH: which nodes it counts, how it grades each, and that it states only known facts.
 #include "control/client/client_trouble.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -291,6 +292,60 @@ static void health_never_says_more_than_the_overlay_knows(void **state) {
 	close(fd);
 }
 
+static void add_peer_of_version(const char *name, const char *version) {
+	struct overlay *overlay = &bench.overlay;
+	uint32_t n = overlay->peer_count;
+	struct ras_peer_info info;
+
+	bench_add_peer(name, name, RAS_ALIVE);
+	ras_record_info(overlay->records[n], &info);
+	snprintf(info.version, sizeof(info.version), "%s", version);
+	ras_record_put(overlay->interner, overlay->records[n]);
+	assert_int_equal(ras_record_from_info(overlay->interner, &info, &overlay->records[n]), 0);
+	overlay->peers[n].record = overlay->records[n];
+}
+
+static void health_counts_the_versions_of_living_agents(void **state) {
+	int fd = bench_connect();
+	const json_t *versions, *row;
+	char name[8], version[8];
+	json_t *object;
+
+	(void)state;
+	bench_say(fd, "SET FORMAT json\n");
+	bench_shown(fd);
+	add_peer_of_version("n4", "0.0.9");
+	bench_peer("n2")->state = RAS_DEAD;
+	bench_peer("n3")->state = RAS_SUSPECT;
+	object = bench_ask_json(fd, "HEALTH\n");
+	versions = json_object_get(object, "versions");
+	assert_int_equal(json_array_size(versions), 2);
+	row = json_array_get(versions, 0);
+	assert_string_equal(json_string_value(json_object_get(row, "version")), "0.1.0");
+	assert_int_equal(json_integer_value(json_object_get(row, "count")), 2);
+	row = json_array_get(versions, 1);
+	assert_string_equal(json_string_value(json_object_get(row, "version")), "0.0.9");
+	assert_int_equal(json_integer_value(json_object_get(row, "count")), 1);
+	json_decref(object);
+	// Beyond eight versions the rest is one row.
+	for (int n = 5; n < 15; n++) {
+		snprintf(name, sizeof(name), "n%d", n);
+		snprintf(version, sizeof(version), "1.%d", n);
+		add_peer_of_version(name, version);
+	}
+	object = bench_ask_json(fd, "HEALTH\n");
+	versions = json_object_get(object, "versions");
+	assert_int_equal(json_array_size(versions), 9);
+	row = json_array_get(versions, 8);
+	assert_true(json_is_null(json_object_get(row, "version")));
+	assert_int_equal(json_integer_value(json_object_get(row, "count")), 4);
+	json_decref(object);
+	object = bench_ask_json(fd, "HEALTH n2\n");
+	assert_int_equal(json_array_size(json_object_get(object, "versions")), 0);
+	json_decref(object);
+	close(fd);
+}
+
 UNIT_GROUP(client_health) {
 	const struct CMUnitTest tests[] = {
 		BENCH_TEST(health_names_whom_the_roster_misses),
@@ -303,6 +358,7 @@ UNIT_GROUP(client_health) {
 		BENCH_TEST(health_tells_of_strangers_that_were_turned_away),
 		BENCH_TEST(node_that_is_alone_though_it_remembers_others_is_no_ok),
 		BENCH_TEST(health_never_says_more_than_the_overlay_knows),
+		BENCH_TEST(health_counts_the_versions_of_living_agents),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
