@@ -9,6 +9,7 @@
 #include <lib/scoped.h>
 #include <lib/show.h>
 #include <lib/stream.h>
+#include <verdict/verdict.h>
 
 #include <jansson.h>
 
@@ -165,16 +166,22 @@ static bool line_unpack(json_t *object, struct line *line) {
 	return true;
 }
 
-// Earlier versions wrote other names. Their journal is still there after an upgrade.
+// Earlier versions wrote other names, and numbered verdicts before node-busy existed. Their journal
+// is still there after an upgrade.
 static bool line_unpack_old(json_t *object, struct line *line) {
 	line->text = "";
-	return json_unpack(
-		       object, "{s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:o, s?s}", "time_ns",
-		       &line->time_ns, "event", &line->kind, "cause", &line->cause, "peer",
-		       &line->node_id, "name", &line->node, "incarnation", &line->incarnation,
-		       "value", &line->value, "hops", &line->hops, "observers", &line->observers,
-		       "text", &line->text
-	       ) == 0;
+	if (json_unpack(
+		    object, "{s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:o, s?s}", "time_ns",
+		    &line->time_ns, "event", &line->kind, "cause", &line->cause, "peer",
+		    &line->node_id, "name", &line->node, "incarnation", &line->incarnation, "value",
+		    &line->value, "hops", &line->hops, "observers", &line->observers, "text",
+		    &line->text
+	    ) != 0)
+		return false;
+	if (strcmp(line->kind, ras_event_name(RAS_EVENT_VERDICT)) == 0 &&
+	    line->value >= VERDICT_NODE_BUSY && line->value < VERDICT_COUNT)
+		line->value++;
+	return true;
 }
 
 int state_line_parse(const char *text, size_t size, struct state_event *ret_event) {

@@ -6,6 +6,7 @@
 #include <support/cases.h>
 #include <support/cmocka.h>
 #include <support/tree.h>
+#include <verdict/verdict.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -145,6 +146,44 @@ static void a_line_of_an_older_version_is_read(void **state) {
 	assert_int_equal(event.event.peer, 1);
 	assert_int_equal(event.event.observers[0], 7);
 	assert_string_equal(event.event.name, "n");
+}
+
+// Regression: after an upgrade `tocsin why --at` called a fabric-down node device-stuck.
+static void a_verdict_of_an_older_version_keeps_its_name(void **state) {
+	static const struct {
+		int older;
+		enum verdict verdict;
+	} rows[] = {
+		{1, VERDICT_HEALTHY},
+		{2, VERDICT_CHECK_WARNING},
+		{12, VERDICT_FABRIC_DOWN},
+		{13, VERDICT_NODE_DOWN},
+	};
+	struct state_event event;
+	char line[256];
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		snprintf(
+			line, sizeof(line),
+			"{\"time_ns\":1,\"event\":\"VERDICT\",\"cause\":\"none\",\"peer\":"
+			"\"0000000000000001\",\"name\":\"n\",\"incarnation\":1,\"value\":%d,"
+			"\"hops\":0,\"observers\":[]}",
+			rows[n].older
+		);
+		assert_int_equal(state_line_parse(line, strlen(line), &event), 0);
+		assert_int_equal(event.event.value, rows[n].verdict);
+	}
+}
+
+// Journal and history store these numbers. A new verdict needs a conversion of older numbers.
+static void stored_numbers_of_verdicts_are_those_of_this_version(void **state) {
+	(void)state;
+	assert_int_equal(VERDICT_HEALTHY, 1);
+	assert_int_equal(VERDICT_NODE_BUSY, 2);
+	assert_int_equal(VERDICT_UNKNOWN, 7);
+	assert_int_equal(VERDICT_NODE_DOWN, 14);
+	assert_int_equal(VERDICT_COUNT, 15);
 }
 
 static void a_cause_of_a_newer_version_is_kept_as_unknown(void **state) {
@@ -696,6 +735,8 @@ UNIT_GROUP(state) {
 		CASE(a_line_whose_words_are_too_long_is_no_line),
 		CASE(a_line_has_the_names_of_the_answer_to_events),
 		CASE(a_line_of_an_older_version_is_read),
+		CASE(a_verdict_of_an_older_version_keeps_its_name),
+		CASE(stored_numbers_of_verdicts_are_those_of_this_version),
 		CASE(a_cause_of_a_newer_version_is_kept_as_unknown),
 		CASE(a_first_start_is_not_known_and_the_next_ones_count),
 		CASE(a_start_that_the_cluster_taught_is_kept),
