@@ -98,6 +98,7 @@ class Agent:
         self.log = self.directory / "log"
         self.config = self.directory / "tocsin.conf"
         self.own = {}  # settings that only this agent has
+        self.without = set()  # settings that its program does not know
         self.program = cluster.tocsind
         self.process = None
 
@@ -110,7 +111,8 @@ class Agent:
             "client.listen": self.address, "client.socket": self.socket,
             "http.listen": self.address, "worker.pin": "no", "history.size": "2MiB",
         }
-        return {**base, **self.cluster.settings, **self.own}
+        merged = {**base, **self.cluster.settings, **self.own}
+        return {key: value for key, value in merged.items() if key not in self.without}
 
     def configure(self, **own):
         """Writes the configuration anew; section__key=value is added to what was set before."""
