@@ -140,7 +140,12 @@ static void check_node(const struct config *config, struct config_load *load) {
 	else
 		err = seal_keys_create_keyless("check", &probe.keys);
 	if (err != 0)
-		config_reject_key(load, &settings->overlay.key, "%s", probe.detail);
+		config_reject_key(
+			load, &settings->overlay.key, "%s%s", probe.detail,
+			err == -ENOENT ? "; make a key with tocsin keygen, or copy the key "
+					 "file of another node"
+				       : ""
+		);
 	else
 		chosen = may_choose && listen_address_choose(&probe, &choice) == 0;
 	if (err == 0 && may_choose && !chosen)
@@ -181,4 +186,41 @@ void check_machine(const struct config *config, struct config_load *load) {
 	if (cores[0] != '\0' && cpu_set_get_allowed(&allowed) == 0 &&
 	    cpu_set_parse_allowed(cores, strlen(cores), &allowed, &error, &set) != 0)
 		config_reject_key(load, &settings->worker.cores, "%s", error.text);
+}
+
+void check_report_first_steps(
+	const struct agent_settings *settings, const char *path, FILE *stream
+) {
+	bool has_key = settings->overlay.key[0] != '\0';
+	bool has_join = settings->overlay.join[0] != '\0';
+	bool has_expect = settings->overlay.expect[0] != '\0';
+	const char *listen = settings->overlay.listen;
+	struct sock_addr address;
+
+	if (has_key && has_join && has_expect)
+		return;
+	// An agent that is told to use loopback is started by hand, and needs none of these keys.
+	if (sock_addr_parse(listen, strlen(listen), OVERLAY_PORT, NULL, &address) == 0 &&
+	    sock_addr_is_loopback(&address))
+		return;
+	if (access(path, F_OK) != 0)
+		fprintf(stream,
+			"note: there is no %s yet. Copy the example, then edit it:\n"
+			"  cp " TOCSIN_EXAMPLE_PATH " %s\n",
+			path, path);
+	if (!has_key)
+		fprintf(stream,
+			"note: [overlay] key is not set, so the agent uses loopback only. On one node:\n"
+			"  tocsin keygen\n"
+			"  scp -p /etc/tocsin/tocsin.key NODE:/etc/tocsin/    (to each other node)\n"
+			"and on every node: key = /etc/tocsin/tocsin.key\n");
+	if (!has_join)
+		fprintf(stream,
+			"note: [overlay] join is not set, so the agent joins no other node. Name two\n"
+			"or three nodes, the same on every node: join = node[001-003]\n");
+	if (!has_expect)
+		fprintf(stream,
+			"note: [overlay] expect is not set, so a node that never joins is not\n"
+			"reported. Name all nodes: expect = node[001-128]\n");
+	fprintf(stream, "Then: tocsind --check-config && systemctl restart tocsind\n");
 }

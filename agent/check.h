@@ -12,6 +12,13 @@ struct port_holder;
 struct seal_keys;
 struct sock_addr;
 
+// check.c: print which of [overlay] key, join and expect is not set, and the commands that a new
+// operator needs. Prints nothing if [overlay] listen is a loopback address. The configuration must
+// be valid; `path` is its file, which may not exist.
+void check_report_first_steps(
+	const struct agent_settings *settings, const char *path, FILE *stream
+);
+
 // check_commands.c: check each [check NAME] and compare the names. On the local machine also check
 // that the programs exist.
 void check_user_checks(const struct agent_settings *settings, struct config_load *load);

@@ -113,6 +113,7 @@ int main(int argc, char **argv) {
 	} else {
 		printf("%s: the configuration is sound\n",
 		       options.config_given ? options.config_path : "defaults and settings");
+		check_report_first_steps(config_settings(config), options.config_path, stdout);
 		check_report_running_agents(config_settings(config), stdout);
 		check_report_unit_denials(
 			config_settings(config),

@@ -354,6 +354,35 @@ def an_address_that_another_program_holds_is_named_with_its_holder(place):
 
 
 @in_place
+def keys_that_a_new_cluster_needs_are_named_with_their_commands(place):
+    steps = {"overlay.key": (make_key(place), "  tocsin keygen\n"),
+             "overlay.join": ("127.0.0.1", "join = node[001-003]\n"),
+             "overlay.expect": ("n1", "expect = node[001-128]\n")}
+    for missing in ((), *((name,) for name in steps), tuple(steps)):
+        change = {name: value for name, (value, _) in steps.items() if name not in missing}
+        if "overlay.key" in change:
+            change["overlay.listen"] = "0.0.0.0"
+        done = tocsind("--check-config", *settings({
+            "node.state_directory": place / "state", "node.name": "n1", **change}))
+        assert (done.returncode, done.stderr) == (0, ""), done
+        for name, (_, command) in steps.items():
+            assert (command in done.stdout) == (name in missing), (missing, done.stdout)
+            assert (f"{name.replace('overlay.', '[overlay] ')} is not set" in
+                    done.stdout) == (name in missing), done.stdout
+        assert ("systemctl restart tocsind" in done.stdout) == bool(missing), done.stdout
+        if missing and not pathlib.Path("/etc/tocsin/tocsin.conf").exists():
+            assert "/doc/tocsin/tocsin.conf /etc/tocsin/tocsin.conf\n" in done.stdout, done.stdout
+    assert all(len(line) <= 80 for line in done.stdout.splitlines()), done.stdout
+
+
+@in_place
+def key_file_that_does_not_exist_is_named_with_the_command_that_makes_it(place):
+    done = tocsind("--check-config", *settings({**sound(place), "overlay.key": place / "none"}))
+    assert done.returncode == 2 and "No such file" in done.stderr, done
+    assert "make a key with tocsin keygen" in done.stderr, done
+
+
+@in_place
 def what_an_agent_holds_that_runs_is_told_and_no_mistake(_):
     with clusters.Cluster(BUILD, 1) as ring:
         ring.start()
@@ -442,6 +471,8 @@ TESTS = [
     what_the_unit_denies_is_named_with_the_drop_in_that_allows_it,
     a_port_that_another_program_holds_is_named_with_its_holder,
     an_address_that_another_program_holds_is_named_with_its_holder,
+    keys_that_a_new_cluster_needs_are_named_with_their_commands,
+    key_file_that_does_not_exist_is_named_with_the_command_that_makes_it,
     what_an_agent_holds_that_runs_is_told_and_no_mistake,
     directory_is_the_same_with_slashes_behind_it,
     directories_that_cannot_be_written_are_named,
