@@ -25,6 +25,7 @@ PATIENCE_S = patience.HANG_SECONDS
 
 OPTIONS = json.loads((BUILD / "meson-info" / "intro-buildoptions.json").read_text())
 LIBDIR = next(option["value"] for option in OPTIONS if option["name"] == "libdir")
+VERSION = json.loads((BUILD / "meson-info" / "intro-projectinfo.json").read_text())["version"]
 VERBS = f"{LIBDIR}/tocsin/libtocsin-verbs.so"
 
 # Below the prefix.
@@ -81,6 +82,7 @@ INSTALLED = {
     "share/tocsin/python/tocsin/binding.py": 0o644,
     "share/tocsin/python/tocsin/dump.py": 0o644,
     "share/tocsin/python/tocsin/torch.py": 0o644,
+    f"share/tocsin/python/tocsin-{VERSION}.dist-info/METADATA": 0o644,
     "share/tocsin/systemd/cuda.conf": 0o644,
     "share/tocsin/systemd/dpdk.conf": 0o644,
     "share/tocsin/systemd/root.conf": 0o644,
@@ -89,7 +91,8 @@ INSTALLED = {
     "share/zsh/site-functions/_tocsin": 0o644,
 }
 # A page for each call of libtocsin, which leads to the one of all.
-JOB_MAP = pathlib.Path(__file__).resolve().parents[2] / "lib" / "job" / "libtocsin.map"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+JOB_MAP = ROOT / "lib" / "job" / "libtocsin.map"
 INSTALLED |= {f"share/man/man3/{call}.3": 0o644
               for call in re.findall(r"\btocsin_\w+", JOB_MAP.read_text(encoding="utf-8"))}
 
