@@ -240,7 +240,7 @@ def times_are_remembered_for_the_next_run():
         assert runner.Times(path, elsewhere).seconds(made("a")) == 20.0
 
 
-# Suites of a test -> the builds that run it at level one, and at level two.
+# Suites of a test -> the builds that run it at level one, at level two, and at level three.
 WANTED = [
     (["unit"], ["release", "asan"], ["release", "asan"]),
     (["unit", "threads"], ["release", "asan"], ["release", "asan", "tsan"]),
@@ -254,6 +254,7 @@ WANTED = [
     (["unit", "slurm"], ["release", "asan"], ["release", "asan"]),
     (["slurm"], [], ["release"]),
     (["smoke", "release-only"], ["release"], ["release"]),
+    (["packages"], [], [], ["release"]),
 ]
 
 

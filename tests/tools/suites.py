@@ -4,8 +4,9 @@
 A test has suites; the first one is its main suite.
 
     level 1   ./dev test: the builds release and asan
-    level 2   ./dev test --all, or a test or suite by its name: all tests of level 1, the main
-              suites in LEVEL_TWO_SUITES, tests in the suite "long", the builds tsan and fuzz
+    level 2   ./dev test --all: all tests of level 1, the main suites in LEVEL_TWO_SUITES, tests
+              in the suite "long", the builds tsan and fuzz
+    level 3   a test or suite by its name: as level 2, and the main suites in NAMED_SUITES
 
     release   tests of every suite
     asan      main suites in ASAN_SUITES, where memory errors are likely, and tests in the suite
@@ -23,15 +24,17 @@ import pathlib
 
 DIRECTORIES = {"release": "build", "asan": "build-asan", "tsan": "build-tsan",
                "fuzz": "build-fuzz"}
-KINDS_OF_LEVEL = {1: {"release", "asan"}, 2: set(DIRECTORIES)}
+KINDS_OF_LEVEL = {1: {"release", "asan"}, 2: set(DIRECTORIES), 3: set(DIRECTORIES)}
 LEVEL_TWO_SUITES = {"browser", "perf-truth", "prometheus", "slurm", "soft-rxe", "spec", "torch",
                     "vm"}
+NAMED_SUITES = {"packages"}  # minutes of building and downloading
 ASAN_SUITES = {"comms", "dataplane", "fuzz", "hostile", "nccl-plugin", "net", "perf",
                "ras", "smoke", "soft", "soft-model", "soft-programs", "unit", "verdict"}
 # What touches no network and no port: two builds of it run side by side as they are.
 NO_NETWORK = {"ras", "sim", "fuzz", "spec"}
-# On the machine's own network: Slurm resolves no name where loopback is the only address.
-SHARED_NETWORK = {"slurm"}
+# On the machine's own network: Slurm resolves no name where loopback is the only address, and
+# packages are downloaded.
+SHARED_NETWORK = {"packages", "slurm"}
 # How much of a processor a test takes while it runs, before that was ever measured.
 WAITING_SUITES = {"agent", "mpi", "python", "torch", "netns", "hostile", "slurm", "prometheus",
                   "feeds", "smoke", "vm"}
@@ -116,12 +119,14 @@ class Test:
 
 def lowest_level(suites_of_test):
     """The lowest level that runs a test of these suites."""
+    if suites_of_test[0] in NAMED_SUITES:
+        return 3
     return 2 if suites_of_test[0] in LEVEL_TWO_SUITES or "long" in suites_of_test else 1
 
 
 def runs_in_asan(suites_of_test, level):
     return ("sanitized" in suites_of_test or
-            level == 2 and "sanitized-all" in suites_of_test or
+            level >= 2 and "sanitized-all" in suites_of_test or
             suites_of_test[0] in ASAN_SUITES and
             not {"release-only", "sanitized-all"} & set(suites_of_test))
 

@@ -256,8 +256,9 @@ def chosen_of(tests, chosen):
 
 
 def level_and_name(chosen):
-    """The level, and the name of a test, group or suite ("" for all). A name runs at level two."""
-    return (1 if chosen == "" else 2), "" if chosen == "--all" else chosen
+    """The level, and the name of a test, group or suite ("" for all). A name runs at level three.
+    """
+    return {"": 1, "--all": 2}.get(chosen, 3), "" if chosen == "--all" else chosen
 
 
 def kinds_of(chosen):
