@@ -20,7 +20,8 @@ import tap
 
 REAL = ("sh", "awk", "cat", "cut", "dirname", "env", "grep", "printf", "sed", "sort", "uniq", "wc",
         "xargs", "cp", "rm", "date", "mkdir", "tail")
-VERBS = "help setup build run demo soak swarm vm test try debug lint bench fuzz clean".split()
+VERBS = ("help setup build run demo soak swarm vm test try debug lint bench fuzz package "
+         "clean").split()
 DPKG_ALL = 'shift 2\nfor one in "$@"; do echo "ii  $one"; done'
 
 
@@ -94,6 +95,8 @@ def words_too_many_or_empty_are_refused():
                              (["try"], "try takes a NAME"),
                              (["try", "a", "asan", "b"], "try takes a NAME"),
                              (["try", "a", "fuzz"], "'fuzz' is not one of: release asan tsan"),
+                             (["package"], "package takes one word: deb"),
+                             (["package", "rpm"], "package takes one word: deb"),
                              (["debug"], "debug takes a NAME"),
                              (["debug", "--", "-q"], "debug takes a NAME"),
                              (["debug", "a", "x", "--", "-q"], "debug: 'x' is not one of")):
@@ -128,7 +131,7 @@ def fuzzed(targets, *arguments):
             (root / directory).mkdir(parents=True)
         for target in targets:
             (root / "tests/fuzz" / f"{target}_fuzz.c").touch()
-        for part in ("setup", "build", "test"):
+        for part in ("setup", "build", "test", "package"):
             (root / "tests/tools" / f"{part}.sh").touch()
         stand_ins = "tool() { echo echo; }\nbuild() { :; }\n"
         (root / "tests/tools/build.sh").write_text(stand_ins, encoding="utf-8")

@@ -5,6 +5,7 @@
     deploy_test.py BUILD_DIRECTORY
 """
 
+import fnmatch
 import json
 import os
 import pathlib
@@ -54,6 +55,7 @@ INSTALLED = {
     "share/doc/tocsin/checks.md": 0o644,
     "share/doc/tocsin/feeds.md": 0o644,
     "share/doc/tocsin/hardware.md": 0o644,
+    "share/doc/tocsin/install.md": 0o644,
     "share/doc/tocsin/libtocsin.md": 0o644,
     "share/doc/tocsin/jobs.md": 0o644,
     "share/doc/tocsin/jobs-mpi.md": 0o644,
@@ -93,6 +95,7 @@ INSTALLED = {
 # A page for each call of libtocsin, which leads to the one of all.
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 JOB_MAP = ROOT / "lib" / "job" / "libtocsin.map"
+DEBIAN = ROOT / "debian"
 INSTALLED |= {f"share/man/man3/{call}.3": 0o644
               for call in re.findall(r"\btocsin_\w+", JOB_MAP.read_text(encoding="utf-8"))}
 
@@ -134,6 +137,26 @@ def everything_is_installed_where_it_is_looked_for(_, prefix):
 def nothing_else_is_installed(_, prefix):
     names = {str(path.relative_to(prefix)) for path in prefix.rglob("*") if path.is_file()}
     assert names == set(INSTALLED), names ^ set(INSTALLED)
+
+
+def packages_with(name):
+    """The Debian packages that take an installed file, which is named below the prefix."""
+    return [path.stem for path in DEBIAN.glob("*.install")
+            for pattern in (line.split()[0] for line in path.read_text().splitlines())
+            if any(fnmatch.fnmatch(f"usr/{name}", shape) for shape in (pattern, pattern + "/*"))]
+
+
+def every_file_is_in_one_debian_package():
+    wrong = {name: packages_with(name) for name in INSTALLED if len(packages_with(name)) != 1}
+    assert not wrong, wrong
+
+
+def debian_package_has_the_version_and_the_symbols_of_the_tree():
+    changelog = (DEBIAN / "changelog").read_text(encoding="utf-8")
+    assert changelog.startswith(f"tocsin ({VERSION})"), changelog.splitlines()[0]
+    symbols = (DEBIAN / "libtocsin1.symbols").read_text(encoding="utf-8")
+    calls = re.findall(r"\btocsin_\w+", JOB_MAP.read_text(encoding="utf-8"))
+    assert re.findall(r"\btocsin_\w+", symbols) == calls, symbols
 
 
 UNITS = {"tocsind.service": TOCSIND, "tocsin-root.service": BUILD / "agent" / "tocsin-root",
@@ -300,6 +323,8 @@ TESTS = [
     soft_run_finds_the_library_wherever_all_was_moved_to,
     everything_is_installed_where_it_is_looked_for,
     nothing_else_is_installed,
+    every_file_is_in_one_debian_package,
+    debian_package_has_the_version_and_the_symbols_of_the_tree,
     the_units_start_what_is_installed_and_systemd_finds_nothing,
     systemd_finds_nothing_in_the_drop_ins,
     the_services_expose_little_and_no_agent_runs_as_root,

@@ -26,6 +26,7 @@ test_packages() {
 	mpi | mpi_mpich) echo "test mpi mpich" ;;
 	slurm | slurm_mesh) echo "test slurm" ;;
 	fuzz) echo "test fuzz" ;;
+	packages | packages_deb) echo "package packages" ;;
 	prometheus* | stats_scipy | perf) echo "test test-all" ;;
 	unit-*) echo "run" ;;
 	*)
@@ -46,7 +47,7 @@ install_test_packages() {
 		say "test: some packages could not be installed; continuing without them"
 	for group in build $(test_packages "$1"); do
 		case $group in
-		build | run | test) need "$group" || return ;;
+		build | run | test | package) need "$group" || return ;;
 		vm) { need vm && tests/vm/kit.sh >/dev/null; } ||
 			say "test: no guest kit: tests that need a guest are skipped" ;;
 		*) need "$group" ||
