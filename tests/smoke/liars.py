@@ -274,7 +274,7 @@ class Telling:
         honest = {agent.name for agent in self.play.honest} - {FROZEN}
         dead = {event["node"] for kind in ("DEAD", "LEFT") for event in self.events(kind)} & honest
         blamed = [event for event in self.events("VERDICT") if event["node"] in honest and
-                  not event["text"].startswith(("healthy", "unknown", "none")) and
+                  not event["text"].startswith(("healthy", "unknown", "none", "node-busy")) and
                   not (event["node"] == self.victim.name and "CheckHot" in event["text"])]
         blamed += [row for agent in self.play.honest for row in agent.ask("HEALTH")["findings"]
                    if row["node"] in honest and row["advice"] in ("drain", "drain-later")]

@@ -274,6 +274,26 @@ def an_operation_under_way_is_seen_as_such():
     expect(comm_of(dist).counts(), (1, 1, 1))
 
 
+def an_operation_that_does_not_hold_the_main_thread_is_marked_as_posted():
+    dist = watched()
+    marks = []
+    comm_of(dist).mark = lambda name, value=1: marks.append((name, value))
+    dist.barrier()
+    expect(marks, [])
+    works = [Work(), Work()]
+    dist.works = list(works)
+    dist.all_reduce(Tensor(1), async_op=True)
+    dist.isend(Tensor(1), 1)  # has no async_op
+    expect(marks, [("posted", 1)])
+    for work in works:
+        work.done = True
+    wait_for("their end", lambda: marks[1:] == [("posted", 0)])
+    thread = threading.Thread(target=dist.barrier)
+    thread.start()
+    thread.join()
+    expect(marks[2:], [("posted", 1), ("posted", 0)])
+
+
 def a_handle_that_is_dropped_completes_when_its_operation_does():
     dist = watched()
     works = [Work(), Work()]
@@ -548,6 +568,7 @@ TESTS = [
     an_exception_is_the_same_and_the_operation_is_no_longer_under_way,
     a_call_with_wrong_arguments_complains_as_before_and_launches_nothing,
     an_operation_under_way_is_seen_as_such,
+    an_operation_that_does_not_hold_the_main_thread_is_marked_as_posted,
     a_handle_that_is_dropped_completes_when_its_operation_does,
     a_thousand_handles_under_way_make_no_call_slow,
     a_handle_that_cannot_be_asked_is_no_longer_under_way,

@@ -18,7 +18,8 @@ KINDS = ("broadcast", "reduce", "all_gather", "reduce_scatter", "all_reduce", "s
 UNKNOWN_DATATYPE = 255
 NAMES = ("libtocsin.so.1", "libtocsin.so")  # names of the library, unless TOCSIN_LIBRARY is set
 FLAGS = {"no_started": 1, "no_completed": 2, "blocks": 4, "times": 8, "aborts": 16}
-MARKS = {"init": 0, "async_error": 1, "finalized": 2, "destroyed": 3, "aborted": 4}
+MARKS = {"init": 0, "async_error": 1, "finalized": 2, "destroyed": 3, "aborted": 4,
+         "posted": 7}
 STATES = ("alone", "connected", "refused")
 NAME_BYTES_MAX = 31
 WHY_BYTES_MAX = 23
@@ -140,7 +141,7 @@ class Comm:
             self.completed(kind)
 
     def mark(self, name, value=1):
-        """Set a mark: init, async_error, finalized, destroyed or aborted."""
+        """Set a mark: init, async_error, finalized, destroyed, aborted or posted."""
         if self._handle:
             _check(self._calls["tocsin_comm_mark"](self._handle, MARKS[name], value), name)
 

@@ -69,6 +69,15 @@ class _Group:
         self.comm = comm
         self.ranks = ranks  # ranks in the world, by their rank in the group
         self.tells_end = tells_end
+        self.lock = threading.Lock()
+        self.posted = 0  # open operations that do not hold the main thread
+
+    def post(self, number):
+        """Add to the number of open operations that do not hold the main thread."""
+        with self.lock:
+            self.posted += number
+            if self.posted == max(number, 0):  # the first, or none is left
+                self.comm.mark("posted", int(self.posted > 0))
 
 
 class _Pending:
@@ -81,10 +90,10 @@ class _Pending:
         self.running = False
         self.more = threading.Event()
 
-    def add(self, work, comm, kind):
+    def add(self, work, group, kind):
         """Add an operation to be checked."""
         with self.lock:
-            self.works.append((work, comm, kind))
+            self.works.append((work, group, kind))
             start, self.running = not self.running, True
         if start:
             threading.Thread(target=self._run, name="tocsin-torch", daemon=True).start()
@@ -93,11 +102,12 @@ class _Pending:
         """Count the ended ones of the oldest `most`, or of all. Return whether any is left."""
         with self.lock:
             left = []
-            for work, comm, kind in self.works[:most]:
+            for work, group, kind in self.works[:most]:
                 if _has_ended(work):
-                    comm.completed(kind)
+                    group.comm.completed(kind)
+                    group.post(-1)
                 else:
-                    left.append((work, comm, kind))
+                    left.append((work, group, kind))
             self.works[:most] = left
             self.running = self.running and bool(self.works)
             return bool(self.works)
@@ -177,7 +187,7 @@ class _Watch:
         tells_end = _backend_of(self.dist, group) not in PLUGIN_BACKENDS
         comm = self.job.register(
             comm_hash=int.from_bytes(digest, "little") or 1, size=size, rank=rank, name=name,
-            flags=("times",) if tells_end else ("no_started", "no_completed"))
+            flags=("times", "blocks") if tells_end else ("no_started", "no_completed"))
         self.groups[group] = _Group(comm, ranks, tells_end)
 
     def forget(self, group):
@@ -212,6 +222,11 @@ class _Watch:
             return function(*arguments, **words)
         comm, work = known.comm, None
         count, datatype = _size_of(given.get(what)) if what else (0, 255)
+        posts = known.tells_end and (
+            given.get("async_op") or
+            threading.current_thread() is not threading.main_thread())
+        if posts:
+            known.post(1)
         comm.launched(kind, count, datatype, _root_of(known, given, who))
         if known.tells_end:
             comm.started(kind)
@@ -225,14 +240,18 @@ class _Watch:
         finally:
             self.inside.is_inside = False
             if known.tells_end:
-                self.end(work, comm, kind)
+                self.end(work, known, kind, posts)
 
-    def end(self, work, comm, kind):
+    def end(self, work, group, kind, posts):
         """Count the end of an operation, or keep its handle, after the call returned."""
         if hasattr(work, "is_completed"):
-            self.pending.add(work, comm, kind)
+            if not posts:
+                group.post(1)  # the caller goes on, although it did not say so
+            self.pending.add(work, group, kind)
         else:
-            comm.completed(kind)
+            group.comm.completed(kind)
+            if posts:
+                group.post(-1)
         if self.pending.works:
             self.pending.look(LOOKED_AT)  # the thread checks the rest
 
