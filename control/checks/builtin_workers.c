@@ -78,15 +78,15 @@ void builtin_check_processor(struct builtin_checks *builtin, bool due) {
 	if (waits.is_short && 2 * waits.unjudged > waits.paths)
 		snprintf(
 			evidence, sizeof(evidence),
-			"this observer was short of processor time for %.16s and cannot judge the "
-			"latency of %u of %u paths",
+			"short of processor time for %.16s; cannot judge the latency of %u of %u "
+			"paths",
 			lasted, waits.unjudged, waits.paths
 		);
 	else if (waits.is_short)
 		snprintf(
 			evidence, sizeof(evidence),
-			"this observer was short of processor time for %.16s: a thread waited for "
-			"%u.%u %% of the last second",
+			"short of processor time for %.16s; a thread waited %u.%u %% of the last "
+			"second",
 			lasted, waits.permille / 10, waits.permille % 10
 		);
 	builtin_check_result(builtin, BUILTIN_PROCESSOR, level, evidence, 0);

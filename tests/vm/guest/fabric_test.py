@@ -166,7 +166,8 @@ def device_that_is_removed_is_let_go_of_and_taken_again_when_it_is_back():
     clusters.wait_until("reads succeed again", lambda: reads(one, two.name), SECONDS)
     begin = time.monotonic()
     clusters.wait_until("nothing is held against them", lambda: all(
-        row["verdict"] == "healthy" for row in two.ask("HEALTH")["findings"]), SECONDS)
+        row["verdict"] in ("healthy", "node-busy")
+        for row in two.ask("HEALTH")["findings"]), SECONDS)
     tap.comment(f"all healthy {time.monotonic() - begin:.2f} s after reads succeeded again")
     assert device(one)["opened"] >= 2
     assert processes == [agent.process.pid for agent in (one, two, three)]

@@ -350,16 +350,14 @@ static void an_agent_without_processor_time_says_that_it_is_busy(void **state) {
 	assert_int_equal(last_said(PROCESSOR_SHORT), VERDICT_NODE_BUSY);
 	assert_string_equal(
 		view("processor").evidence,
-		"this observer was short of processor time for 8.0 s: a thread waited for 41.2 % of "
-		"the last second"
+		"short of processor time for 8.0 s; a thread waited 41.2 % of the last second"
 	);
 	played_waits.unjudged = 4;
 	played_waits.for_ns = 20 * SEC;
 	look_once("processor");
 	assert_string_equal(
 		view("processor").evidence,
-		"this observer was short of processor time for 20 s and cannot judge the latency of "
-		"4 of 6 paths"
+		"short of processor time for 20 s; cannot judge the latency of 4 of 6 paths"
 	);
 	played_waits = (struct fabric_waits){0};
 	pass(2 * SEC);
