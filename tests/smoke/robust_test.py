@@ -82,9 +82,10 @@ def buffers_of_links_that_ended_go_back_to_the_kernel(build):
             cluster.wait_ring()
             other.leave()
             clusters.wait_until("no link to be left", lambda: memory()["buffer_bytes"] == 0)
-        # It grew by 5 to 10 KiB; with buffers in the heap by 930 KiB.
+        # It grew by 5 to 260 KiB: the start frees memory before the first look or after it. With
+        # buffers in the heap it grew by 930 KiB.
         grown = memory()["heap_free_bytes"] - before
-        assert grown < 256 * 1024, (before, grown)
+        assert grown < 512 * 1024, (before, grown)
 
 
 class Reloaded(clusters.Cluster):
