@@ -199,7 +199,7 @@ void check_report_first_steps(
 
 	if (has_key && has_join && has_expect)
 		return;
-	// An agent that is told to use loopback is started by hand, and needs none of these keys.
+	// An agent that listens on loopback is started by hand, and needs none of these keys.
 	if (sock_addr_parse(listen, strlen(listen), OVERLAY_PORT, NULL, &address) == 0 &&
 	    sock_addr_is_loopback(&address))
 		return;

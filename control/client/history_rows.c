@@ -94,7 +94,7 @@ bool past_has_failed(struct session *session, const struct past *past) {
 	if (past->err == -ETIMEDOUT)
 		words = "the disk of the state directory does not answer";
 	else if (past->err == -EFBIG)
-		words = "the time has more records than one answer reads; ask about a shorter time";
+		words = "the period has more than 64 MiB of records; ask about a shorter period";
 	else if (past->err == -EAGAIN)
 		words = "too many questions wait for the disk; try again";
 	session_fail(session, "the history cannot be read: %s", words);

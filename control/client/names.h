@@ -10,7 +10,7 @@
 // message to the session.
 bool names_parse_single(struct session *session, const char *rest, struct ras_peer *ret_peer);
 bool names_is_known(struct session *session, const char *word);
-// Send the error about a node that is missing or was known once. Returns false if there is none.
+// Send an error if the word names a missing or a former node. Returns false if it names neither.
 bool names_fail_former_node(struct session *session, const char *word);
 // Send the error about a name that no node has, with a suggestion.
 void names_fail_unknown_node(struct session *session, const char *word);

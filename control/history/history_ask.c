@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define READ_LIMIT_NS (10 * RAS_NS_PER_SEC)
-// One answer reads no more from a tier, so that a slow disk needs less than the limit of time.
+// Most bytes that one question reads from a tier, so that a slow disk still meets READ_LIMIT_NS.
 #define READ_BYTES_MAX (UINT64_C(64) << 20)
 // A question about a longer time reads the coarse tier, so that reading stays fast.
 #define FINE_RANGE_S (INT64_C(2) * 86400)
@@ -272,7 +272,7 @@ int history_ask(
 		return -ENOMEM;
 	for (const struct history_query *at = history->queries; at != NULL; at = at->next)
 		pending++;
-	// Records of the next periods wait behind the questions.
+	// New records wait in the same queue of the disk, so the number of questions is limited.
 	if (pending >= HISTORY_QUESTIONS_MAX) {
 		free(job);
 		return -EAGAIN;

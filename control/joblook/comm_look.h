@@ -45,7 +45,8 @@ void comm_look_fini(struct comm_look *look);
 void comm_look_describe(
 	const struct comm_look *look, uint32_t place, char text[static JOBS_SENTENCE_BYTES]
 );
-// Return whether a word has the form of a job id or a hash, and whether it names this communicator.
+// The first function returns whether a word has the form of a job id or a hash. The second one
+// returns whether a word names this communicator.
 // Valid names are a job id ("slurm:1234.0", "1234.0" or "1234"), a name that the user gave to the
 // job, and the hash of a communicator. The hash is hexadecimal with 0x as in NCCL's report, or at
 // least the first four of its sixteen digits.

@@ -29,8 +29,8 @@ bool survey_rank_is_active(const struct ras_comm_rank *rank) {
 	return !rank_process_is_gone(rank) && !rank_has_ended(rank);
 }
 
-// Return whether the rank ended before the newest registration of an active rank. Then that rank
-// may belong to a later attempt, while a rank of the first is still active.
+// Return whether the rank ended before the newest registration of an active rank. The end may then
+// belong to an earlier attempt of the job, although other ranks of that attempt are still active.
 static bool rank_ended_earlier(const struct survey *survey, const struct ras_comm_rank *rank) {
 	return ((rank->flags & RAS_RANK_EXITED) != 0 || rank->left != JOBS_LEFT_NOT) &&
 	       rank->exited_ms >= survey->newest_ms;

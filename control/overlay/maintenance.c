@@ -168,7 +168,8 @@ int overlay_set_maintenance(
 
 	// A stored version that comes later would undo this order, if it is higher.
 	overlay_maintenance_exchange(overlay);
-	now_ns = overlay_now_ns(overlay); // now, because the exchange enters the core
+	// Read the time after the exchange, because the exchange advances the time of the core.
+	now_ns = overlay_now_ns(overlay);
 	err = ras_peer_find(overlay->ras, peer_id, &peer);
 	if (err != 0 || order == NULL)
 		return err != 0 ? err : ras_set_maintenance(overlay->ras, now_ns, peer_id, false);
@@ -180,8 +181,9 @@ int overlay_set_maintenance(
 	if (detail.version > RAS_MAINT_VERSION_MAX)
 		return -EOVERFLOW;
 	if (detail.version <= maintenance_version(overlay, detail.node))
-		return -ENOMEM; // the exchange could not raise the switch to this version
-	// The core comes before the table: a stored version that it refused would begin later.
+		return -ENOMEM; // the core had no memory for the stored version
+	// Change the core before the table. If the core refused an order of the table, the order
+	// would begin later.
 	err = maintenance_detail_reserve(overlay, detail.node);
 	if (err == 0)
 		err = ras_restore_maintenance(overlay->ras, now_ns, peer_id, detail.version);

@@ -194,8 +194,8 @@ static bool order_receive(struct overlay *overlay, json_t *object, bool spread) 
 	// table of orders with invented names.
 	if (ras_peer_find(overlay->ras, ras_id(detail.node, strlen(detail.node)), &peer) != 0)
 		return true;
-	// Members pass on orders of others, also of an agent that is gone. So an origin that is no
-	// member is accepted, but its order replaces none of the same version.
+	// A member passes on orders of other agents, also of agents that are gone. So an origin
+	// that is no member is accepted, but its order replaces no order of the same version.
 	known = maintenance_detail_find(overlay, detail.node);
 	if ((known == NULL || known->origin != detail.origin) &&
 	    ras_peer_find(overlay->ras, detail.origin, &peer) != 0)
@@ -209,8 +209,8 @@ static bool order_receive(struct overlay *overlay, json_t *object, bool spread) 
 }
 
 // Insert the orders of a message. The core may be the caller, so the exchange follows later.
-// `spread`: other members may lack an order that replaced ours. A malformed order hides no
-// other order of the message.
+// `spread`: pass on an order that replaced ours, because other members may lack it. A malformed
+// order is refused; the other orders of the message count.
 static int orders_receive(struct overlay *overlay, const void *bytes, size_t size, bool spread) {
 	json_t *array = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, NULL);
 	int err = json_is_array(array) && json_array_size(array) <= ORDERS_PER_MESSAGE_MAX

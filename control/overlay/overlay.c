@@ -488,7 +488,8 @@ void overlay_leave(struct overlay *overlay, void (*done)(void *ctx), void *ctx) 
 	overlay_reach_stop(overlay);
 	overlay_remember_end(overlay);
 	overlay_maintenance_end(overlay);
-	now_ns = overlay_now_ns(overlay); // now, because the calls above enter the core
+	// Read the time here, because the calls above advance the time of the core.
+	now_ns = overlay_now_ns(overlay);
 	overlay->leave_by_ns = now_ns + overlay->close_ns;
 	transport_stop_accepting(overlay->transport);
 	if (overlay->started)

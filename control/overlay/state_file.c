@@ -166,8 +166,8 @@ static bool line_unpack(json_t *object, struct line *line) {
 	return true;
 }
 
-// Earlier versions wrote other names, and numbered verdicts before node-busy existed. Their journal
-// is still there after an upgrade.
+// Earlier versions wrote other member names, and lower numbers of verdicts, since node-busy did not
+// exist. Their journal is still there after an upgrade.
 static bool line_unpack_old(json_t *object, struct line *line) {
 	line->text = "";
 	if (json_unpack(

@@ -358,7 +358,7 @@ static const struct spec specs[] = {
 	      "tries that did not reach the asking node, also those that another agent answered"),
 	REACH(tries_turned_off,
 	      "requests to try a connection that were rejected because of their number"),
-	MAINTENANCE(orders_malformed, "malformed orders of maintenance, which were left out"),
+	MAINTENANCE(orders_malformed, "malformed maintenance orders of other members, which were refused"),
 
 	SPAWN(runs, "programs requested"),
 	SPAWN(refused, "programs refused for lack of room or of the spawn helper"),

@@ -8,8 +8,9 @@
 
 #include <string.h>
 
-#define UPDATE_MAINTENANCE_AT 21 // after length, flags, state, hops, id and incarnation
-#define BRIEF_MAINTENANCE_AT 35	 // after the head, id, incarnation and digest of the record
+// Bytes before the version of maintenance.
+#define UPDATE_MAINTENANCE_AT 21 // length, flags, state, hops, id and incarnation
+#define BRIEF_MAINTENANCE_AT 35	 // head, id, incarnation and digest of the record
 
 union decoded {
 	struct message_init init;

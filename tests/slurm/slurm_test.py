@@ -392,8 +392,8 @@ def reboot_n2(slurm, verdicts, *words):
     reason. Healthy since it was asked for."""
     verdicts.rows["n2"] = row("n2", "node-down")
     once(slurm, verdicts)
-    # A slurmd that answers a ping after Slurm has issued the reboot is in service again, and Slurm
-    # waits for the reboot for ever.
+    # If slurmd answers a ping after Slurm has issued the reboot, Slurm takes the node into service
+    # and never clears REBOOT_ISSUED. So slurmd stops first.
     slurmd = slurm.processes.pop("slurmd.n2")
     slurmd.send_signal(signal.SIGTERM)
     slurmd.wait()

@@ -38,8 +38,8 @@ AGENTS = 8
 JOB_SECONDS = 3600
 ROLLING_TARGET_S = 60
 MISSED_TARGET_S = 3  # silence before suspicion: docs/internals/membership.md
-# What a loaded machine may say about itself or about a path. Such a verdict drains no node.
-LOAD_VERDICTS = {"none", "healthy", "node-busy", "path-degraded", "path-lossy", "unstable"}
+# An agent on a loaded machine is short of processor time. No other verdict may come of an upgrade.
+LOAD_VERDICTS = {"none", "healthy", "node-busy"}
 HARMLESS = {
     ("unknown", "NotMember", "show"),  # an agent that is asked before it has joined
     ("unknown", "None", "nothing"),  # the agent answers, its fabric is not probed yet
@@ -165,8 +165,8 @@ def when(event):
     return time.mktime(time.strptime(stamp, "%Y-%m-%dT%H:%M:%S")) + float(f"0.{fraction}")
 
 
-def times_missed(play, leaver):
-    """Seconds between leaving and return, as each other agent saw them."""
+def absence_seconds(play, leaver):
+    """Return the seconds between leaving and return, as each other agent saw them."""
     for agent in play.cluster.agents:
         if agent is leaver:
             continue
@@ -183,7 +183,7 @@ def roll(play, program):
     for agent in play.cluster.agents:
         play.restart(program, agent)
         play.wait_members()
-        missed += times_missed(play, agent)
+        missed += absence_seconds(play, agent)
         if agent is play.cluster.agents[AGENTS // 2 - 1]:
             check_mix(play)
     play.wait_ranks()
@@ -211,7 +211,7 @@ def check_journals(play):
 
 
 def upgrade_one_by_one(play):
-    """one after the other"""
+    """upgrade, one after the other"""
     missed = roll(play, play.new)
     check_journals(play)
     return missed
@@ -229,7 +229,7 @@ def restart_all(play, program):
 
 
 def upgrade_at_once(play):
-    """all at once"""
+    """upgrade, all at once"""
     restart_all(play, play.new)
 
 
@@ -239,7 +239,8 @@ def downgrade_at_once(play):
 
 
 def order_maintenance(asker, node, switch):
-    """By the client of the agent's build: an earlier agent refuses `on` of a newer client."""
+    """Give the order with the client of the agent's build: an earlier agent refuses `on` of a newer
+    client."""
     done = subprocess.run([str(asker.program.with_name("tocsin")), "maint", node, switch,
                            "--socket", str(asker.socket)], capture_output=True, text=True,
                           check=False)
@@ -281,7 +282,7 @@ PLAYS = [(upgrade_one_by_one, ROLLING_TARGET_S), (downgrade_one_by_one, ROLLING_
 
 
 def faults_of(play):
-    """What must not have happened since the start."""
+    """Return all events, verdicts and failures of the job since the start that no play allows."""
     for agent in play.cluster.agents:
         for event in play.seen[agent.name] + agent.events():
             if event["event"] in BAD_EVENTS:
@@ -302,7 +303,7 @@ def run(play, action, target):
         row["missed_s"] = action(play)
         row["seconds"] = time.monotonic() - began
         row["faults"] = sorted(set(faults_of(play)))
-    except Exception:  # whatever it is, it is the failure of this play
+    except Exception:  # any exception counts as a failure of this play
         row["seconds"] = time.monotonic() - began
         row["faults"].append(traceback.format_exc())
     row["load"] = os.getloadavg()[0]
@@ -312,12 +313,12 @@ def run(play, action, target):
 
 
 def show(row):
-    def seconds(value):
+    def format_seconds(value):
         return "-" if value is None else f"{value:.1f} s"
 
-    print(f"{row['libtocsin']:9} {row['play']:38} {seconds(row['seconds']):>7} "
-          f"{seconds(row['target_s']):>7} {seconds(row['missed_s']):>8} {row['load']:5.0f}"
-          f"{'' if row['ok'] else '  FAILED'}", flush=True)
+    print(f"{row['libtocsin']:9} {row['play']:38} {format_seconds(row['seconds']):>7} "
+          f"{format_seconds(row['target_s']):>7} {format_seconds(row['missed_s']):>8} "
+          f"{row['load']:5.0f}{'' if row['ok'] else '  FAILED'}", flush=True)
     for fault in row["faults"]:
         for line in fault.splitlines():
             print(f"    {line}", flush=True)
@@ -333,7 +334,7 @@ def main():
     if not asked.json:
         print(HEAD, flush=True)
     old_build = earlier.build(BASE)
-    # One library of each build, so that the job of an older library meets newer agents as well.
+    # The job runs with the library of each build, so that an older library also meets newer agents.
     for name, build in (("earlier", old_build), ("new", asked.build)):
         with Play(asked.build, old_build) as play:
             play.start(build / "lib/job/examples/ring")

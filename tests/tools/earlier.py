@@ -41,7 +41,7 @@ def environment():
 
 
 def write_source(commit, source):
-    """The files of a commit, with its name in the version."""
+    """Write the files of a commit, and append its name to the version."""
     shutil.rmtree(source, ignore_errors=True)
     source.mkdir(parents=True)
     files = run("git", "-C", ROOT, "archive", commit)
@@ -62,7 +62,7 @@ def locked(place):
 
 
 def build(commit):
-    """The build directory of a commit; it is made if the cache has none."""
+    """Return the build directory of a commit. Build the commit first if the cache has none."""
     place = CACHE / commit
     directory = place / "build"
     with locked(place):

@@ -33,7 +33,7 @@ package_deb() (
 		return 1
 	}
 	rm -rf "$directory/source"
-	# Its time is that of the start, so a file that changed during the build counts as newer.
+	# The stamp has the time at which the build starts, so a file that changes later is newer.
 	mv "$directory/started" "$directory/finished"
 )
 

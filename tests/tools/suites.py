@@ -32,8 +32,8 @@ ASAN_SUITES = {"comms", "dataplane", "fuzz", "hostile", "nccl-plugin", "net", "p
                "ras", "smoke", "soft", "soft-model", "soft-programs", "unit", "verdict"}
 # What touches no network and no port: two builds of it run side by side as they are.
 NO_NETWORK = {"ras", "sim", "fuzz", "spec"}
-# On the machine's own network: Slurm resolves no name where loopback is the only address, and
-# packages are downloaded.
+# These suites use the machine's own network: Slurm resolves no name where loopback is the only
+# address, and packages are downloaded.
 SHARED_NETWORK = {"packages", "slurm"}
 # How much of a processor a test takes while it runs, before that was ever measured.
 WAITING_SUITES = {"agent", "mpi", "python", "torch", "netns", "hostile", "slurm", "prometheus",

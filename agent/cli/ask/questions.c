@@ -160,7 +160,7 @@ static const char *const peers_states[] = {"alive", "suspect", "unreachable", "d
 
 static const struct option_spec peers_options[] = {
 	{"keys", NULL, "fingerprints of the agents' keys instead of causes"},
-	{"versions", NULL, "versions of the agents instead of causes"},
+	{"versions", NULL, "show the version of each agent instead of the cause"},
 };
 
 static const struct word_spec peers_words[] = {

@@ -59,7 +59,7 @@ uint64_t history_retention_s(
 #define HISTORY_POINTS_MAX 240
 #define HISTORY_SERIES_MAX 128
 #define HISTORY_EVENTS_MAX 4096
-#define HISTORY_QUESTIONS_MAX 8 // without an answer
+#define HISTORY_QUESTIONS_MAX 8 // questions that wait for the disk
 
 struct history_question {
 	int64_t since_s, until_s; // UNIX time

@@ -435,7 +435,7 @@ bool overlay_maintenance_find(
 	uint64_t *ret_age_ns
 );
 struct overlay_maintenance_counters {
-	uint64_t orders_malformed; // orders of other members that were left out
+	uint64_t orders_malformed; // malformed orders of other members, which were refused
 };
 const struct overlay_maintenance_counters *
 overlay_maintenance_counters(const struct overlay *overlay);

@@ -246,7 +246,7 @@ class _Watch:
         """Count the end of an operation, or keep its handle, after the call returned."""
         if hasattr(work, "is_completed"):
             if not posts:
-                group.post(1)  # the caller goes on, although it did not say so
+                group.post(1)  # isend() and irecv() return early without async_op
             self.pending.add(work, group, kind)
         else:
             group.comm.completed(kind)

@@ -174,7 +174,7 @@ static void a_question_about_too_many_records_is_refused_with_what_helps(void **
 	query = played.query;
 	played.query = NULL;
 	query->ended(query, -EFBIG, NULL);
-	assert_non_null(strstr(bench_hear(fd), "ask about a shorter time"));
+	assert_non_null(strstr(bench_hear(fd), "ask about a shorter period"));
 	close(fd);
 }
 

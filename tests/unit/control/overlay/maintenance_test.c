@@ -515,7 +515,7 @@ static void malformed_order_hides_no_other(void **state) {
 	);
 }
 
-// Regression: an invented origin of a high number replaced the order of a member.
+// Regression: an order with an invented origin of a higher id replaced the order of a member.
 static void order_of_no_member_replaces_none_and_is_replaced(void **state) {
 	(void)state;
 	assert_int_equal(order_at(1, "real", RAS_NEVER), 0);

@@ -66,8 +66,8 @@ static void name_of_one_source_waits_until_another_one_reports_it(void **state) 
 	lone_destroy(lone);
 }
 
-// The node may be down for good, and only one member may know it. Without the exception the views
-// of the members would differ for ever. A second name has to wait for a minute.
+// One unproven name enters, because its node may be down for good, and only one member may know it.
+// Otherwise the views of the members would differ for ever. A second name waits for a minute.
 static void one_name_of_a_source_enters_unproven_after_ten_seconds(void **state) {
 	struct lone *lone = lone_of(8, 1);
 	struct peer_news news = invent(lone->interner, lone->ras, 1);
