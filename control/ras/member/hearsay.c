@@ -8,7 +8,6 @@
 
 #define MINUTE_NS (60 * RAS_NS_PER_SEC)
 #define NAME_KEEP_NS MINUTE_NS		   // reports of a real name come much earlier
-#define UNPROVEN_NS (10 * RAS_NS_PER_SEC)  // later, a name may enter unproven
 #define ASK_AFTER_NS RAS_NS_PER_SEC	   // a second report usually comes earlier
 #define ASK_GAP_NS (250 * RAS_NS_PER_MS)   // between two questions
 #define PULL_AFTER_NS (20 * RAS_NS_PER_MS) // the flood is usually faster
@@ -60,7 +59,6 @@ static struct hearsay_source *source_get(struct ras *ras, uint64_t source) {
 		found->since_ns = ras->observed_ns;
 		found->report_count = 0;
 		found->handshake_count = 0;
-		found->unproven_count = 0;
 	}
 	return found;
 }
@@ -150,15 +148,6 @@ static void name_store(struct ras *ras, const struct peer_news *news, uint64_t s
 	ras_wake_at(ras, ras->hearsay.ask_ns);
 }
 
-// Return true if a name that one source reports again may enter unproven, and count it.
-static bool name_enters_unproven(struct ras *ras, const struct peer_entry *entry, uint64_t source) {
-	if (ras->observed_ns - entry->since_ns < UNPROVEN_NS ||
-	    source_get(ras, source)->unproven_count >= HEARSAY_UNPROVEN_MAX)
-		return false;
-	source_get(ras, source)->unproven_count++;
-	return true;
-}
-
 bool hearsay_update_waits(struct ras *ras, const struct peer_news *news, uint64_t source) {
 	struct peer_news named = *news;
 	const struct peer_entry *entry;
@@ -174,8 +163,7 @@ bool hearsay_update_waits(struct ras *ras, const struct peer_news *news, uint64_
 	if (slot != RAS_NO_SLOT) {
 		entry = peers_entry(&ras->hearsay.names, slot);
 		if (entry->record == named.record)
-			return entry->observers[0] == source &&
-			       !name_enters_unproven(ras, entry, source);
+			return entry->observers[0] == source;
 		if (entry->record->start > named.record->start)
 			return true;
 	}

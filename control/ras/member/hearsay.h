@@ -13,10 +13,6 @@
 // The agent pulls a waiting name from its other neighbours, so that the second report of a real
 // name comes soon.
 //
-// A real node may be down for good, and only one member may know it: the others started after its
-// end. So one name from each source and minute enters unproven, once it has waited for 10 s. The
-// members then suspect it and declare it dead, as each node that does not answer.
-//
 // A waiting name is not in the table of peers. So no count, ring, digest or table sent to others
 // includes the name, and it is not forwarded. A member that invents names is one source, and nobody
 // answers for these names. See the section "Hearsay" of docs/internals/membership.md.
@@ -33,7 +29,6 @@ struct ras;
 #define HEARSAY_SOURCES_MAX 64	 // known sources; a new one replaces the one with the oldest minute
 #define HEARSAY_VIEW_MIN 4	 // members; a smaller view believes each report
 #define HEARSAY_REPORTS_MAX 4096 // names that begin to wait, for each source and minute
-#define HEARSAY_UNPROVEN_MAX 1	 // names that enter unproven, for each source and minute
 #define HEARSAY_HANDSHAKES_MAX 64 // names proven by handshakes, for each source and minute
 
 struct hearsay_source {
@@ -41,7 +36,7 @@ struct hearsay_source {
 	uint64_t since_ns; // start of the current minute
 	// Latest name proven from here whose record has another address; 0: none.
 	uint64_t translated_id;
-	uint32_t report_count, handshake_count, unproven_count; // in the current minute
+	uint32_t report_count, handshake_count; // in the current minute
 };
 
 struct hearsay {

@@ -66,30 +66,6 @@ static void name_of_one_source_waits_until_another_one_reports_it(void **state) 
 	lone_destroy(lone);
 }
 
-// One unproven name enters, because its node may be down for good, and only one member may know it.
-// Otherwise the views of the members would differ for ever. A second name waits for a minute.
-static void one_name_of_a_source_enters_unproven_after_ten_seconds(void **state) {
-	struct lone *lone = lone_of(8, 1);
-	struct peer_news news = invent(lone->interner, lone->ras, 1);
-	struct peer_news next = invent(lone->interner, lone->ras, 2);
-
-	(void)state;
-	lone_report(lone, 11, &news);
-	lone_report(lone, 11, &next);
-	lone_pass(lone, 9 * SEC);
-	lone_report(lone, 11, &news);
-	assert_false(lone_knows(lone, news.id));
-	lone_pass(lone, 2 * SEC);
-	lone_report(lone, 11, &news);
-	assert_true(lone_knows(lone, news.id));
-	for (uint32_t n = 0; n < 5; n++)
-		lone_report(lone, 11, &next);
-	assert_false(lone_knows(lone, next.id));
-	ras_record_put(lone->interner, news.record);
-	ras_record_put(lone->interner, next.record);
-	lone_destroy(lone);
-}
-
 // Different records of one name from two members do not prove the name.
 static void another_record_of_the_name_is_no_second_report(void **state) {
 	struct lone *lone = lone_of(8, 1);
@@ -262,7 +238,6 @@ static void name_that_one_member_reports_is_proven_at_its_address(void **state) 
 UNIT_GROUP(ras_hearsay) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(name_of_one_source_waits_until_another_one_reports_it),
-		cmocka_unit_test(one_name_of_a_source_enters_unproven_after_ten_seconds),
 		cmocka_unit_test(another_record_of_the_name_is_no_second_report),
 		cmocka_unit_test(view_of_three_believes_each_report),
 		cmocka_unit_test(refuted_death_of_an_invented_name_proves_nothing),
