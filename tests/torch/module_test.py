@@ -294,6 +294,31 @@ def an_operation_that_does_not_hold_the_main_thread_is_marked_as_posted():
     expect(marks[2:], [("posted", 1), ("posted", 0)])
 
 
+def a_library_without_the_mark_counts_as_before_and_blocks_nothing():
+    """Found: the error of the mark reached the program, and its operation was not launched."""
+    flags, mark, register = [], tocsin.Comm.mark, tocsin.Job.register
+
+    def refuse(self, name, value=1):
+        if name == "posted":
+            raise OSError(22, "posted: Invalid argument")
+        mark(self, name, value)
+
+    def note(self, **words):
+        flags.append(words["flags"])
+        return register(self, **words)
+
+    tocsin.Comm.mark, tocsin.Job.register = refuse, note
+    try:
+        dist = watched()
+        dist.works = [Work()]
+        work = dist.all_reduce(Tensor(1), async_op=True)
+        work.done = True
+        wait_for("its end", lambda: comm_of(dist).counts() == (1, 1, 1))
+    finally:
+        tocsin.Comm.mark, tocsin.Job.register = mark, register
+    expect(flags, [("times", "blocks"), ("times",)])
+
+
 def a_handle_that_is_dropped_completes_when_its_operation_does():
     dist = watched()
     works = [Work(), Work()]
@@ -569,6 +594,7 @@ TESTS = [
     a_call_with_wrong_arguments_complains_as_before_and_launches_nothing,
     an_operation_under_way_is_seen_as_such,
     an_operation_that_does_not_hold_the_main_thread_is_marked_as_posted,
+    a_library_without_the_mark_counts_as_before_and_blocks_nothing,
     a_handle_that_is_dropped_completes_when_its_operation_does,
     a_thousand_handles_under_way_make_no_call_slow,
     a_handle_that_cannot_be_asked_is_no_longer_under_way,

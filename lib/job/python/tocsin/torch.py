@@ -65,15 +65,18 @@ CALLS = {
 class _Group:
     """A process group of torch, and its communicator."""
 
-    def __init__(self, comm, ranks, tells_end):
+    def __init__(self, comm, ranks, tells_end, marks_posted):
         self.comm = comm
         self.ranks = ranks  # ranks in the world, by their rank in the group
         self.tells_end = tells_end
+        self.marks_posted = marks_posted
         self.lock = threading.Lock()
         self.posted = 0  # open operations that do not hold the main thread
 
     def post(self, number):
         """Add to the number of open operations that do not hold the main thread."""
+        if not self.marks_posted:
+            return
         with self.lock:
             self.posted += number
             if self.posted == max(number, 0):  # the first, or none is left
@@ -185,10 +188,19 @@ class _Watch:
         text = f"{self.seed} {name} {' '.join(map(str, ranks))}"
         digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
         tells_end = _backend_of(self.dist, group) not in PLUGIN_BACKENDS
+        words = {"comm_hash": int.from_bytes(digest, "little") or 1, "size": size, "rank": rank,
+                 "name": name}
         comm = self.job.register(
-            comm_hash=int.from_bytes(digest, "little") or 1, size=size, rank=rank, name=name,
-            flags=("times", "blocks") if tells_end else ("no_started", "no_completed"))
-        self.groups[group] = _Group(comm, ranks, tells_end)
+            flags=("times", "blocks") if tells_end else ("no_started", "no_completed"), **words)
+        marks_posted = tells_end
+        if tells_end:
+            try:
+                comm.mark("posted", 0)
+            except OSError:  # an older libtocsin has no such mark
+                comm.close()
+                comm = self.job.register(flags=("times",), **words)
+                marks_posted = False
+        self.groups[group] = _Group(comm, ranks, tells_end, marks_posted)
 
     def forget(self, group):
         """Forget a group; with the default group, all groups."""
