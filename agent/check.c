@@ -141,10 +141,10 @@ static void check_node(const struct config *config, struct config_load *load) {
 		err = seal_keys_create_keyless("check", &probe.keys);
 	if (err != 0)
 		config_reject_key(
-			load, &settings->overlay.key, "%s%s", probe.detail,
-			err == -ENOENT ? "; make a key with tocsin keygen, or copy the key "
-					 "file of another node"
-				       : ""
+			load, &settings->overlay.key, "%s%s%s%s", probe.detail,
+			err == -ENOENT ? "; make a key with tocsin keygen --output " : "",
+			err == -ENOENT ? settings->overlay.key : "",
+			err == -ENOENT ? ", or copy the key file of another node" : ""
 		);
 	else
 		chosen = may_choose && listen_address_choose(&probe, &choice) == 0;
@@ -206,6 +206,7 @@ void check_report_first_steps(
 	if (access(path, F_OK) != 0)
 		fprintf(stream,
 			"note: there is no %s yet. Copy the example, then edit it:\n"
+			"  mkdir -p /etc/tocsin\n"
 			"  cp " TOCSIN_EXAMPLE_PATH " %s\n",
 			path, path);
 	if (!has_key)
@@ -222,5 +223,5 @@ void check_report_first_steps(
 		fprintf(stream,
 			"note: [overlay] expect is not set, so a node that never joins is not\n"
 			"reported. Name all nodes: expect = node[001-128]\n");
-	fprintf(stream, "Then: tocsind --check-config && systemctl restart tocsind\n");
+	fprintf(stream, "Then:\n  tocsind --check-config %s\n  systemctl restart tocsind\n", path);
 }

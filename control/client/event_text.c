@@ -156,7 +156,7 @@ json_t *event_text_json(struct session *session, const struct state_event *state
 		.node = event->name[0] != '\0' ? event->name : NULL,
 		.cause = ras_cause_name(event->cause),
 		.start = ras_incarnation_start(event->incarnation),
-		.refutations = event->incarnation & RAS_REFUTATIONS_MAX,
+		.refutations = names_refutations(event->incarnation),
 		.duration_ns = has_duration ? event->value : RECORD_UNKNOWN,
 		.value = has_duration ? RECORD_UNKNOWN : event->value,
 		.hops = event->hops,

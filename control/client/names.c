@@ -6,6 +6,7 @@
 #include "client/server.h"
 
 #include <lib/escape.h>
+#include <lib/record.h>
 #include <lib/show.h>
 #include <lib/suggestion.h>
 
@@ -103,6 +104,12 @@ void names_format_observers(
 			n > 0 ? " and " : "", name
 		);
 	}
+}
+
+uint64_t names_refutations(uint64_t incarnation) {
+	uint64_t refutations = incarnation & RAS_REFUTATIONS_MAX;
+
+	return refutations != RAS_REFUTATIONS_MAX ? refutations : RECORD_UNKNOWN;
 }
 
 bool names_fail_former_node(struct session *session, const char *word) {

@@ -9,6 +9,9 @@
 // Parse `rest` as the name of one known node, and nothing else. Returns false after an error
 // message to the session.
 bool names_parse_single(struct session *session, const char *rest, struct ras_peer *ret_peer);
+// Return the refutations of an incarnation, or RECORD_UNKNOWN for that of a departure, which is the
+// last one of its start whatever the node refuted.
+uint64_t names_refutations(uint64_t incarnation);
 bool names_is_known(struct session *session, const char *word);
 // Send an error if the word names a missing or a former node. Returns false if it names neither.
 bool names_fail_former_node(struct session *session, const char *word);

@@ -160,7 +160,7 @@ json_t *peer_list_json(struct session *session, const struct ras_peer *peer) {
 		.since = peer->since_ns != 0 ? time_text(session, peer->since_ns, since) : NULL,
 		.for_ns = time_for_ns(session, peer->since_ns),
 		.start = ras_incarnation_start(peer->incarnation),
-		.refutations = peer->incarnation & RAS_REFUTATIONS_MAX,
+		.refutations = names_refutations(peer->incarnation),
 		.observers = node_names_json(
 			ras, peer->observers, peer->observer_count, RAS_OBSERVERS_MAX
 		),

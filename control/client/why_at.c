@@ -159,6 +159,12 @@ bool why_at(struct session *session, const char *rest) {
 	if (!command_word(&after, word, sizeof(word)) || *after == '\0' ||
 	    !time_parse(session, after, strlen(after), &at_ns))
 		return false;
+	if (at_ns > overlay_realtime_ns(
+			    session->server->overlay, overlay_now_ns(session->server->overlay)
+		    )) {
+		session_fail(session, "the time lies in the future");
+		return true;
+	}
 	past = calloc(1, sizeof(*past));
 	if (past == NULL) {
 		session_fail(session, "out of memory");

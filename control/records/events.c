@@ -11,7 +11,7 @@ static const struct record_field fields[] = {
 	MEMBER(node, UNIT_NONE, "the peer, or null"),
 	MEMBER(cause, UNIT_NONE, "why it happened, or \"none\""),
 	MEMBER(start, UNIT_COUNT, "number of the start of the peer's agent"),
-	MEMBER(refutations, UNIT_COUNT, "suspicions that the peer refuted since its agent started"),
+	MEMBER(refutations, UNIT_COUNT, "suspicions refuted since its start; null if it left"),
 	MEMBER(duration_ns, UNIT_NANOSECONDS, "duration that belongs to the event, or null"),
 	MEMBER(value, UNIT_NONE, "any other number that belongs to it, or null; see detail"),
 	MEMBER(hops, UNIT_COUNT, "links that the news travelled to this agent"),

@@ -45,7 +45,7 @@ static const struct record_field fields[] = {
 	MEMBER(self, UNIT_NONE, "whether it is the node that answers"),
 	MEMBER(since, UNIT_NONE, "when the state began, UTC; null if unknown"),
 	MEMBER(start, UNIT_COUNT, "number of the start of its agent"),
-	MEMBER(refutations, UNIT_COUNT, "suspicions that it refuted since its agent started"),
+	MEMBER(refutations, UNIT_COUNT, "suspicions refuted since its agent started; null if it left"),
 	MEMBER(observers, UNIT_NONE, "names of the nodes that reported the state"),
 	COLUMN(address, UNIT_NONE, "where its agent listens", "ADDRESS", 34, 2, show_address),
 	MEMBER(host, UNIT_NONE, "host name"),

@@ -148,6 +148,21 @@ def every_path_is_drawn_and_told_from_both_ends():
     assert ask("path", "n2", "n2").stdout.startswith("n2 reads n2, ")
 
 
+def a_departure_counts_as_no_refutation():
+    """Found: 65535 refuted suspicions of each node that had left in order."""
+    expect(third.leave(), 0)
+    clusters.wait_until("n3 to have left", lambda: first.peers().get("n3") == "left")
+    said = ask("why", "n3").stdout
+    assert "  incarnation  start " in said and "suspicions refuted" not in said, said
+    row, = (peer for peer in first.ask("PEERS")["peers"] if peer["node"] == "n3")
+    expect(row["refutations"], None)
+    third.start()
+    ring.wait_ring()
+    done = ask("why", "n3", "--at", "2199-01-01T00:00Z")
+    expect((done.returncode, done.stdout), (1, ""))
+    assert "in the future" in done.stderr, done.stderr
+
+
 def agent_without_a_device_reads_nobody_and_says_so():
     expect(third.leave(), 0)
     third.configure(node__device="none")
@@ -277,7 +292,7 @@ TESTS = [
     a_death_is_told_by_every_command,
     the_dead_is_forgotten_by_order_and_returns,
     events_are_followed_over_a_real_restart,
-    agent_without_a_device_reads_nobody_and_says_so,
+    a_departure_counts_as_no_refutation, agent_without_a_device_reads_nobody_and_says_so,
 ]
 
 if __name__ == "__main__":

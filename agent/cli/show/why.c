@@ -43,10 +43,10 @@ static void print_state(struct page *page, const json_t *why) {
 	);
 	if (n > 0)
 		page_print(page, "\n");
-	page_print(
-		page, "  incarnation  start %" PRIu64 ", suspicions refuted %" PRIu64 "\n",
-		fact_number(why, "start"), fact_number(why, "refutations")
-	);
+	page_print(page, "  incarnation  start %" PRIu64, fact_number(why, "start"));
+	if (fact_known(why, "refutations"))
+		page_print(page, ", suspicions refuted %" PRIu64, fact_number(why, "refutations"));
+	page_print(page, "\n");
 	page_print(
 		page, "  agent        %s, pid %" PRIu64 ", version %s\n", fact_name(why, "address"),
 		fact_number(why, "pid"), fact_word(why, "version")

@@ -33,8 +33,10 @@ void show_why_at(struct page *page, const json_t *answer) {
 	}
 	if (!fact_known(answer, "state") && !fact_known(answer, "verdict"))
 		page_print(
-			page, "  no record of that time; the oldest record is from %s\n",
-			fact_known(answer, "oldest") ? fact_name(answer, "oldest") : "no time"
+			page, "  no record of that time; %s%s\n",
+			fact_known(answer, "oldest") ? "the oldest record is from "
+						     : "there is no record yet",
+			fact_known(answer, "oldest") ? fact_name(answer, "oldest") : ""
 		);
 	if (json_array_size(paths) > 0)
 		page_print(page, "\nPaths to it in the half hour before (height: median)\n");

@@ -10,8 +10,8 @@ struct event_row {
 	const char *event;
 	const char *node; // NULL if the event has no peer
 	const char *cause;
-	uint64_t start, duration_ns, value;
-	uint32_t refutations, hops;
+	uint64_t start, refutations, duration_ns, value;
+	uint32_t hops;
 	json_t *observers;
 	const char *detail, *text;
 };

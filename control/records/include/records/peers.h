@@ -16,7 +16,7 @@ struct peer_row {
 	const char *since; // NULL if unknown
 	uint64_t for_ns;
 	uint64_t start;
-	uint32_t refutations;
+	uint64_t refutations;
 	json_t *observers;
 	char address[PEER_ADDRESS_BYTES];
 	char host[PEER_NODE_BYTES];
