@@ -6,6 +6,7 @@
 #include "settings.h"
 
 #include <control/checks.h>
+#include <control/counters.h>
 #include <control/fabric.h>
 #include <control/http.h>
 #include <control/keeper.h>

@@ -5,7 +5,7 @@
 #include "client/connection.h"
 #include "client/listen.h"
 #include "client/remote.h"
-#include "joblook/comm_look.h"
+#include "jobs/look/comm_look.h"
 
 #include <lib/container.h>
 

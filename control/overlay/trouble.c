@@ -3,8 +3,6 @@
 // they happen; this file answers questions about them.
 #include "overlay/inside.h"
 
-#include <control/finding.h>
-
 #include <stdio.h>
 
 void overlay_set_join_names_error(struct overlay *overlay, const char *words) {
@@ -36,7 +34,7 @@ failed_connect_words(const struct overlay *overlay, char ret_words[static STATE_
 			"this node has another key or cluster name than the agent at %s", address
 		);
 	else
-		snprintf(ret_words, STATE_TEXT_BYTES, "%s: %s", address, finding_cause_text(cause));
+		snprintf(ret_words, STATE_TEXT_BYTES, "%s: %s", address, ras_cause_text(cause));
 }
 
 bool overlay_join_problem(const struct overlay *overlay, char ret_words[static STATE_TEXT_BYTES]) {

@@ -4,7 +4,7 @@
 #include <lib/must.h>
 #include <support/fuzz.h>
 
-#include <jobhost/nccl_report.h>
+#include <jobs/host/nccl_report.h>
 #include <string.h>
 
 struct seen {

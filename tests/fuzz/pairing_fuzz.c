@@ -5,8 +5,8 @@
 // Checks: drivers and lanes get only permitted calls. Each waiter is answered once. State is
 // bounded. A key does not begin twice within a second. Once all calls are answered, nothing is
 // left.
-#include "pairing/pairing_inside.h"
-#include "pairing/pairing_message.h"
+#include "fabric/pairing/pairing_inside.h"
+#include "fabric/pairing/pairing_message.h"
 
 #include <lib/must.h>
 #include <support/fuzz.h>

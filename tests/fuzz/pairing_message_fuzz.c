@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Fuzzes handshake messages. A decoded message must be within all bounds and encode to the same
 // bytes.
-#include "pairing/pairing_message.h"
+#include "fabric/pairing/pairing_message.h"
 
 #include <lib/must.h>
 #include <support/fuzz.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Fuzzes an order to the root helper. An accepted order has bounded lengths, and its name ends with
 // the record.
-#include "base/spawn_inside.h"
+#include "loop/spawn_inside.h"
 
 #include <lib/must.h>
 #include <support/fuzz.h>

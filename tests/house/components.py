@@ -11,8 +11,8 @@ INCLUDE_DIRECTORIES = {
     "tocsin": "lib/job/include/tocsin",
     "dataplane": "dataplane/include/dataplane",
     "ras": "control/ras/include/ras",
-    "verdict": "control/verdict/include/verdict",
-    "jobs": "control/jobs/include/jobs",
+    "verdict": "control/verdict/engine/include/verdict",
+    "jobs": "control/jobs/diagnosis/include/jobs",
     "records": "control/records/include/records",
     "control": "control/include/control",
     "agent": "agent/include/agent",
@@ -20,8 +20,9 @@ INCLUDE_DIRECTORIES = {
 }
 SOURCE_DIRECTORIES = {
     "lib": "lib/", "tocsin": "lib/job/", "dataplane": "dataplane/", "ras": "control/ras/",
-    "verdict": "control/verdict/", "jobs": "control/jobs/", "probe": "control/probe/",
-    "records": "control/records/", "control": "control/", "agent": "agent/",
+    "verdict": "control/verdict/engine/", "jobs": "control/jobs/diagnosis/",
+    "probe": "control/fabric/probe/", "records": "control/records/", "control": "control/",
+    "agent": "agent/",
     "perf": "perf/", "support": "tests/",
 }
 

@@ -20,7 +20,7 @@ import tap
 
 TOPS = ("control", "dataplane", "agent", "perf/lab")
 # A quoted include is relative to the nearest of these roots above the file, else to another one.
-ROOTS = ("control", "control/ras", "control/verdict", "control/probe", "dataplane",
+ROOTS = ("control", "control/ras", "control/verdict/engine", "control/fabric/probe", "dataplane",
          "dataplane/soft", "agent", "agent/cli", "perf/lab")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 

@@ -7,8 +7,9 @@ symbols_test.py SOURCE-ROOT BUILD-ROOT
 A poll step must not allocate, lock, log or make system calls. So release objects of *_fast.c only
 use symbols of hot_symbols.txt and of other *_fast.c. The protocol core has no socket, clock, thread
 or allocator. So objects of control/ras only use symbols of ras_symbols.txt and of each other. The
-same holds for control/verdict with control/probe (verdict_symbols.txt) and control/jobs
-(jobs_symbols.txt). control/pairing (pairing_symbols.txt) may also allocate.
+same holds for control/verdict/engine with control/fabric/probe (verdict_symbols.txt) and for
+control/jobs/diagnosis (jobs_symbols.txt). control/fabric/pairing (pairing_symbols.txt) may also
+allocate.
 """
 
 import fnmatch
@@ -96,12 +97,12 @@ def main():
         ("the protocol core asks for nothing outside ras_symbols.txt",
          objects_test("control/ras/**/*.c", "control/ras/*.a.p/*.o", RAS)),
         ("the verdict engine asks for nothing outside verdict_symbols.txt",
-         objects_test("control/verdict/*.c control/probe/*.c",
-                      "control/verdict/*.a.p/*.o", VERDICT)),
+         objects_test("control/verdict/engine/*.c control/fabric/probe/*.c",
+                      "control/verdict/engine/*.a.p/*.o", VERDICT)),
         ("the judgement of jobs asks for nothing outside jobs_symbols.txt",
-         objects_test("control/jobs/*.c", "control/jobs/*.a.p/*.o", JOBS)),
+         objects_test("control/jobs/diagnosis/*.c", "control/jobs/diagnosis/*.a.p/*.o", JOBS)),
         ("pairing asks for nothing outside pairing_symbols.txt",
-         objects_test("control/pairing/*.c", "control/*.a.p/pairing_*.o", PAIRING)),
+         objects_test("control/fabric/pairing/*.c", "control/*.a.p/fabric_pairing_*.o", PAIRING)),
     ])
 
 

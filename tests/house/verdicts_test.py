@@ -32,8 +32,8 @@ def reasons_of(source):
     """Return (name, verdict, meaning) of verdict_text_reasons[]; a name may be a macro."""
     table = source.split("verdict_text_reasons[] = {", 1)[1].split("};", 1)[0]
     for macro, name in re.findall(r'#define (\w+) ("[A-Z]\w+")',
-                                  text_of("control/verdict/inside.h") +
-                                  text_of("control/verdict/include/verdict/observation.h")):
+                                  text_of("control/verdict/engine/inside.h") +
+                                  text_of("control/verdict/engine/include/verdict/observation.h")):
         table = table.replace(f"{{{macro},", f"{{{name},")
     joined = re.sub(r'"\s*"', "", table)
     return re.findall(r'\{\s*"(\w+)",\s*"([\w-]+)",\s*"([^"]+)"\s*\}', joined)
@@ -48,23 +48,23 @@ def verdicts_of(source):
 
 
 def reasons_are_documented():
-    wanted = reasons_of(text_of("control/verdict/verdict_text.c"))
+    wanted = reasons_of(text_of("control/verdict/engine/verdict_text.c"))
     assert len(wanted) > 20, wanted
     found = rows_of(text_of("docs/verdicts.md"), "Reasons", 3)
     assert found == wanted, set(found) ^ set(wanted)
 
 
 def verdicts_are_documented():
-    wanted = verdicts_of(text_of("control/verdict/verdict.c"))
+    wanted = verdicts_of(text_of("control/verdict/engine/verdict.c"))
     assert len(wanted) == 15, wanted
     found = [row[:3] for row in rows_of(text_of("docs/verdicts.md"), "Verdicts", 4)]
     assert found == wanted, set(found) ^ set(wanted)
 
 
 def every_reason_that_is_given_is_in_the_table():
-    names = {name for name, _, _ in reasons_of(text_of("control/verdict/verdict_text.c"))}
+    names = {name for name, _, _ in reasons_of(text_of("control/verdict/engine/verdict_text.c"))}
     given = set()
-    for path in (ROOT / "control/verdict").glob("*.c"):
+    for path in (ROOT / "control/verdict/engine").glob("*.c"):
         for statement in re.findall(GIVES_A_REASON, path.read_text(encoding="utf-8")):
             given |= set(re.findall(r'"([A-Z]\w+)"', statement))
     assert len(given) > 20, given

@@ -16,7 +16,7 @@
 #define DRAIN_AFTER_NS (60 * WORLD_SEC)
 // A node is well after the time to be declared dead and this margin without a fault.
 #define WELL_MARGIN_NS (5 * WORLD_SEC)
-// The agent's grace after an own pause (control/health/peers.c).
+// The agent's grace after an own pause (control/verdict/store/peers.c).
 #define PAUSE_GRACE_NS (2 * WORLD_SEC)
 #define PHASE_NS (WORLD_SEC / VERDICTS_PHASES)
 

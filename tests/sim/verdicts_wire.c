@@ -160,7 +160,7 @@ struct losses_look {
 	struct verdict_node *own;
 };
 
-// Do the same as control/health/losses.c.
+// Do the same as control/verdict/store/losses.c.
 static void on_losses(void *ctx, uint64_t peer, bool loses, uint32_t permille) {
 	struct losses_look *look = ctx;
 	struct ras_peer found;

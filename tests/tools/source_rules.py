@@ -21,8 +21,8 @@ LAYERS = {
     "lib/job": {"tocsin"},
     "dataplane": {"lib", "dataplane"},
     "control/ras": {"lib", "ras"},
-    "control/probe": {"lib", "ras", "verdict"},
-    "control/verdict": {"lib", "ras", "verdict"},
+    "control/fabric/probe": {"lib", "ras", "verdict"},
+    "control/verdict/engine": {"lib", "ras", "verdict"},
     "control/records": {"lib", "records"},
     "control": {"lib", "dataplane", "ras", "verdict", "records", "control", "tocsin"},
     "agent": {"lib", "tocsin", "dataplane", "ras", "verdict", "records", "control", "agent"},
@@ -270,8 +270,8 @@ def rule_queue_pairs(source):
 def rule_executables(source):
     """A component is a library; programs are declared where nothing depends on them. So are the
     examples of the public library, which stand beside it for its users."""
-    libraries = ("lib", "lib/job", "dataplane", "control", "control/ras", "control/probe",
-                 "control/verdict")
+    libraries = ("lib", "lib/job", "dataplane", "control", "control/ras", "control/fabric/probe",
+                 "control/verdict/engine")
     if (source.path.endswith("meson.build") and source.component() in libraries
             and source.path != "lib/job/examples/meson.build"):
         for number, line in enumerate(source.lines, 1):

@@ -5,6 +5,7 @@
 // counter_at() describes the n-th value.
 #pragma once
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,12 +28,17 @@ struct counter {
 	char labels[COUNTER_LABELS_BYTES];
 };
 
+// Written by the HTTP thread, read by any; relaxed, because no other data depends on them.
+struct http_counters {
+	_Atomic uint64_t pages_written;
+	_Atomic uint64_t readers_dropped;
+};
+
 struct checks;
 struct client_counters;
 struct fabric;
 struct fabric_calls;
 struct health;
-struct http_counters;
 struct keeper_counters;
 struct jobhost;
 struct jobhost_counters;

@@ -55,7 +55,5 @@ void finding_for_cluster(
 	const struct overlay *overlay, const struct health *health, struct cluster_finding *ret_sum
 );
 
-// Return the meaning of a cause, as a phrase about the node.
-const char *finding_cause_text(enum ras_cause cause);
 // Return whether this cause means that the host answered although the agent did not.
 bool finding_is_agent_only(enum ras_cause cause);

@@ -6,30 +6,24 @@
 // control thread nothing. A flood of requests costs the overlay only processor time. The thread is
 // an RCU reader, online only while it writes an answer or a part of one.
 //
-// All readers of a page share it, and all pages together are bounded: see report/http_pages.h.
+// All readers of a page share it, and all pages together are bounded: see feeds/http/http_pages.h.
 #pragma once
 
 #include <lib/cidr.h>
 #include <lib/clock.h>
 #include <lib/sockaddr.h>
 
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct http;
+struct http_counters;
 struct peer_table;
 struct snapshots;
 
 #define HTTP_DETAIL_BYTES 256
 #define HTTP_CONNECTIONS_MAX 64
 #define HTTP_STALE_NS UINT64_C(5000000000) // an older snapshot means that the control thread hangs
-
-// Written by the HTTP thread, read by any; relaxed, because no other data depends on them.
-struct http_counters {
-	_Atomic uint64_t pages_written;
-	_Atomic uint64_t readers_dropped;
-};
 
 struct http_config {
 	struct sock_addr listen; // port 0: any free port

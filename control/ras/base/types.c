@@ -26,6 +26,33 @@ static const char *const cause_names[RAS_CAUSE_COUNT] = {
 	[RAS_CAUSE_BUSY] = "busy",	     [RAS_CAUSE_EXITED] = "exited",
 };
 
+static const char *const cause_sentences[RAS_CAUSE_COUNT] = {
+	[RAS_CAUSE_NONE] = "no fault is known",
+	[RAS_CAUSE_SILENT] = "its agent fell silent",
+	[RAS_CAUSE_GONE] = "its host answers, its agent's process is gone",
+	[RAS_CAUSE_RESET] = "its connection broke without a goodbye",
+	[RAS_CAUSE_REFUSED] = "its host refused a connection: no agent listens there",
+	[RAS_CAUSE_UNREACHABLE] = "the network has no route to it",
+	[RAS_CAUSE_TIMEOUT] = "it did not accept a connection in time",
+	[RAS_CAUSE_STUCK] = "it does not receive the data that is sent to it",
+	[RAS_CAUSE_PROOF] = "it could not prove the cluster's key",
+	[RAS_CAUSE_VERSION] = "it has no protocol version in common with this agent",
+	[RAS_CAUSE_CLUSTER] = "it belongs to another cluster",
+	[RAS_CAUSE_CONFLICT] = "another live agent holds its name",
+	[RAS_CAUSE_DUPLICATE] = "the connection was a duplicate, and the other one was kept",
+	[RAS_CAUSE_DEGREE] = "it has all the links it wants",
+	[RAS_CAUSE_IDLE] = "the link was no longer needed",
+	[RAS_CAUSE_LEAVE] = "it left the cluster",
+	[RAS_CAUSE_DEATH] = "it was declared dead",
+	[RAS_CAUSE_REPORT] = "an operator, a job or its data plane reported it",
+	[RAS_CAUSE_OWN_FAULT] = "this agent itself could not connect",
+	[RAS_CAUSE_PROTOCOL] = "it sent an invalid message",
+	[RAS_CAUSE_RESTART] = "its agent restarted",
+	[RAS_CAUSE_REFUTED] = "it or another agent proved it alive",
+	[RAS_CAUSE_BUSY] = "it was busy with other joins",
+	[RAS_CAUSE_EXITED] = "its agent's process has exited, as another agent on its host reports",
+};
+
 static const char *const event_names[RAS_EVENT_KIND_COUNT] = {
 	[RAS_EVENT_JOINED] = "JOINED",
 	[RAS_EVENT_ALIVE] = "ALIVE",
@@ -78,6 +105,10 @@ const char *ras_state_name(enum ras_state state) {
 
 const char *ras_cause_name(enum ras_cause cause) {
 	return (unsigned)cause < RAS_CAUSE_COUNT ? cause_names[cause] : "unknown";
+}
+
+const char *ras_cause_text(enum ras_cause cause) {
+	return (unsigned int)cause < RAS_CAUSE_COUNT ? cause_sentences[cause] : "unknown";
 }
 
 const char *ras_event_name(enum ras_event_kind kind) {

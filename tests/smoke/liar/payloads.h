@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Kinds of notices: <control/health.h> and control/jobhost/inside.h.
+// Kinds of notices: <control/health.h> and control/jobs/host/inside.h.
 #define LIAR_NOTICE_HEALTH 256
 #define LIAR_NOTICE_GRANTS 257
 #define LIAR_NOTICE_JOBS 258

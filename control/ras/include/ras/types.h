@@ -130,3 +130,5 @@ static inline bool ras_cause_is_gone(enum ras_cause cause) {
 // Return stable names for logs, JSON and tests.
 const char *ras_state_name(enum ras_state state);
 const char *ras_cause_name(enum ras_cause cause);
+// Return the meaning of a cause, as a phrase about the node.
+const char *ras_cause_text(enum ras_cause cause);
