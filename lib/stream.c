@@ -70,23 +70,6 @@ int stream_connect_finish(int fd) {
 	return 0;
 }
 
-int stream_connect_until(
-	int fd, const struct sockaddr *address, socklen_t length, struct deadline deadline
-) {
-	int err;
-
-	err = stream_connect_start(fd, address, length);
-	// Check once without waiting: near peers answer at once, even if the deadline has passed.
-	if (err == -EINPROGRESS)
-		err = stream_connect_finish(fd);
-	while (err == -EINPROGRESS) {
-		err = stream_wait(fd, POLLOUT, deadline);
-		if (err == 0)
-			err = stream_connect_finish(fd);
-	}
-	return err;
-}
-
 ssize_t stream_send(int fd, const void *data, size_t size) {
 	ssize_t n;
 

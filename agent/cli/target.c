@@ -8,13 +8,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/un.h>
 
 #define QUOTED_BYTES 200
 #define TIMEOUT_MIN_NS UINT64_C(1000000)
 #define NS_PER_SEC UINT64_C(1000000000)
 #define TIMEOUT_MAX_NS (3600 * NS_PER_SEC)
-#define SYSTEM_SOCKET "/run/tocsin/tocsind.sock"
 #define LOOPBACK "127.0.0.1"
 
 enum {
@@ -62,7 +61,7 @@ bool target_is_name(const char *word) {
 }
 
 static int target_reject_option(const struct target *target, const char *option, const char *what) {
-	command_error(target->command_name, "--%s: %s", option, what);
+	command_error(target->agent.command_name, "--%s: %s", option, what);
 	return EXIT_USAGE;
 }
 
@@ -70,20 +69,20 @@ static int check_path(struct target *target, const char *path, const char *origi
 	const struct sockaddr_un *local = NULL;
 	char quoted[QUOTED_BYTES];
 
-	target->path = path;
+	target->agent.path = path;
 	if (path[0] != '\0' && strlen(path) < sizeof(local->sun_path))
 		return 0;
 	escape_quote(path, strlen(path), quoted, sizeof(quoted));
 	command_error(
-		target->command_name, "%s: %s is not a valid socket path: 1 to %zu bytes", origin,
-		quoted, sizeof(local->sun_path) - 1
+		target->agent.command_name, "%s: %s is not a valid socket path: 1 to %zu bytes",
+		origin, quoted, sizeof(local->sun_path) - 1
 	);
 	return EXIT_USAGE;
 }
 
 static int read_address(struct target *target, const char *host, const char *port) {
 	struct parse_error error;
-	uint64_t number = TARGET_PORT;
+	uint64_t number = CONTACT_PORT;
 	int err = 0;
 
 	if (port != NULL)
@@ -93,7 +92,7 @@ static int read_address(struct target *target, const char *host, const char *por
 	if (host == NULL)
 		host = LOOPBACK;
 	err = sock_addr_resolve(
-		host, strlen(host), (int32_t)number, SOCK_ADDR_NONE, &error, &target->address
+		host, strlen(host), (int32_t)number, SOCK_ADDR_NONE, &error, &target->agent.address
 	);
 	if (err == 0)
 		return 0;
@@ -128,19 +127,21 @@ int target_init(
 	char quoted[QUOTED_BYTES];
 
 	*target = (struct target){
-		.command_name = command->name,
-		.node = given[OPTION_NODE],
+		.agent.command_name = command->name,
+		.agent.node = given[OPTION_NODE],
+		.agent.local = command->target == TARGET_ORDER,
 		.json = given[OPTION_JSON] != NULL,
-		.orders = command->target == TARGET_ORDER,
 	};
-	if (timeout != NULL && read_timeout(timeout, &error, &target->timeout_ns) != 0)
+	if (timeout != NULL && read_timeout(timeout, &error, &target->agent.timeout_ns) != 0)
 		return target_reject_option(target, "timeout", error.text);
-	if (command->whole_seconds && target->timeout_ns % NS_PER_SEC != 0)
+	if (command->whole_seconds && target->agent.timeout_ns % NS_PER_SEC != 0)
 		return target_reject_option(
 			target, "timeout", "1s to 3600s are allowed here, in whole seconds"
 		);
-	if (target->node != NULL && !target_is_name(target->node)) {
-		escape_quote(target->node, strlen(target->node), quoted, sizeof(quoted));
+	if (target->agent.node != NULL && !target_is_name(target->agent.node)) {
+		escape_quote(
+			target->agent.node, strlen(target->agent.node), quoted, sizeof(quoted)
+		);
 		command_error(
 			command->name,
 			"--node: %s is not a valid name: 1 to %d bytes without blanks", quoted,
@@ -161,58 +162,4 @@ int target_init(
 		return read_address(target, host, port);
 	socket = getenv("TOCSIN_SOCKET"); // NOLINT(concurrency-mt-unsafe): one thread
 	return socket == NULL ? 0 : check_path(target, socket, "TOCSIN_SOCKET");
-}
-
-static void place_set_local(struct target_place *place, const char *path) {
-	struct sockaddr_un *local = &place->address.local;
-
-	memset(local, 0, sizeof(*local));
-	local->sun_family = AF_UNIX;
-	snprintf(local->sun_path, sizeof(local->sun_path), "%s", path);
-	place->length = sizeof(*local);
-	escape_quote(path, strlen(path), place->text, sizeof(place->text));
-}
-
-static void place_set_tcp(struct target_place *place, const struct sock_addr *address) {
-	char text[SOCK_ADDR_TEXT_BYTES];
-
-	sock_addr_format(address, text);
-	place->length = sock_addr_to_sockaddr(address, &place->address.any);
-	snprintf(place->text, sizeof(place->text), "%s", text);
-}
-
-void target_find(const struct target *target, struct target_place *ret_place) {
-	// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
-	const char *runtime = geteuid() == 0 ? NULL : getenv("XDG_RUNTIME_DIR");
-	char own[sizeof(ret_place->address.local.sun_path)] = "";
-	const char *usual = SYSTEM_SOCKET;
-	struct sock_addr loopback;
-
-	memset(ret_place, 0, sizeof(*ret_place));
-	if (target->path != NULL) {
-		place_set_local(ret_place, target->path);
-		return;
-	}
-	if (target->address.family != SOCK_ADDR_NONE) {
-		place_set_tcp(ret_place, &target->address);
-		return;
-	}
-
-	// The default is the socket of the user's agent, then that of the system's agent.
-	// TARGET_READ commands finally use TCP.
-	if (runtime != NULL && strlen(runtime) < sizeof(own) - sizeof("/tocsin/tocsind.sock"))
-		snprintf(own, sizeof(own), "%s/tocsin/tocsind.sock", runtime);
-	if (own[0] != '\0')
-		usual = own;
-	if (own[0] != '\0' && access(own, F_OK) == 0) {
-		place_set_local(ret_place, own);
-	} else if (access(SYSTEM_SOCKET, F_OK) == 0) {
-		place_set_local(ret_place, SYSTEM_SOCKET);
-	} else if (target->orders) {
-		place_set_local(ret_place, usual);
-	} else {
-		if (sock_addr_parse(LOOPBACK, strlen(LOOPBACK), TARGET_PORT, NULL, &loopback) == 0)
-			place_set_tcp(ret_place, &loopback);
-		snprintf(ret_place->absent, sizeof(ret_place->absent), "%s", usual);
-	}
 }

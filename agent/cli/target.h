@@ -5,28 +5,26 @@
 
 #include "command.h"
 
-#include <lib/sockaddr.h>
+#include <lib/contact.h>
 
-#include <stdint.h>
-#include <sys/un.h>
+#include <stddef.h>
 
 #define TARGET_NAME_BYTES_MAX 63
 #define TARGET_TEXT_BYTES_MAX 160 // limit of the agent for a reason
-#define TARGET_PORT 28029
 
 extern const struct option_spec target_options[];
 size_t target_option_count(enum command_target target);
 
 struct target {
-	const char *command_name;
-	// Node that must answer, reached through the queried agent; NULL: the queried agent.
-	const char *node;
-	const char *path;	  // Unix socket; NULL: use `address` or the default
-	struct sock_addr address; // SOCK_ADDR_NONE: use `path` or the default
-	bool json;
-	bool orders;
-	uint64_t timeout_ns; // 0: not given
+	struct contact_target agent;
+	bool json; // --json was given
 };
+
+// Return the target that a contact was initialized with.
+static inline const struct target *target_of(const struct contact *contact) {
+	_Static_assert(offsetof(struct target, agent) == 0, "the pointer below is that of agent");
+	return (const struct target *)contact->target;
+}
 
 // Return true if --json was given.
 bool target_wants_json(const struct arguments *arguments);
@@ -36,19 +34,6 @@ bool target_wants_json(const struct arguments *arguments);
 int target_init(
 	struct target *target, const struct command *command, const struct arguments *arguments
 );
-
-// Current location of the agent; the default depends on which sockets exist.
-struct target_place {
-	union {
-		struct sockaddr generic;
-		struct sockaddr_un local;
-		struct sockaddr_storage any;
-	} address;
-	socklen_t length;
-	char text[256];	  // address as text
-	char absent[256]; // default socket that was not found; "": none
-};
-void target_find(const struct target *target, struct target_place *ret_place);
 
 // Return true if the word may be a node name in a line of the client protocol.
 bool target_is_name(const char *word);

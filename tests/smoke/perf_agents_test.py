@@ -147,12 +147,11 @@ class Impostor:
 
     def serve(self):
         one, _ = self.listener.accept()
-        with one, one.makefile("rw") as lines:
+        with one, one.makefile("r") as lines:
             for answer in self.answers:
                 if not lines.readline():
                     return
-                lines.write(answer)
-                lines.flush()
+                one.sendall(answer.encode())
 
     def __enter__(self):
         self.thread.start()
@@ -173,11 +172,11 @@ def what_many_reads_of_another_node_may_take_is_said():
     def serve(listener):
         while True:
             one, _ = listener.accept()
-            with one, one.makefile("rw") as lines:
+            with one, one.makefile("r") as lines:
                 while line := lines.readline().strip():
                     heard.append(line)
-                    lines.write(replies.get(line.split()[0], '{"error": "no"}') + "\n")
-                    lines.flush()
+                    reply = replies.get(line.split()[0], '{"error": "no"}')
+                    one.sendall(f"{reply}\n".encode())
 
     with tempfile.TemporaryDirectory() as directory, socket.socket(socket.AF_UNIX) as listener:
         listener.bind(f"{directory}/agent.sock")
@@ -203,16 +202,16 @@ def agents_that_are_old_or_none_are_told_apart():
     for answers, said in [
             ([*hello, old], "of an older version"),
             (["220 mail.example.com ESMTP\x1b[2J\n"],
-             "is not an agent: it answered 220 mail.example"),
-            ([*hello, "{\n"], "is incomplete or malformed"),
-            ([*hello, "[1]\n"], "is incomplete or malformed"),
+             'is not tocsind: it answered "220 mail.example'),
+            ([*hello, "{\n"], 'is not tocsind: it answered "{"'),
+            ([*hello, "[1]\n"], 'is not tocsind: it answered "[1]"'),
             ([*hello, '{"times_ns": [1, 2]}\n'], "returned 2 times for 256 reads"),
             ([*hello, answer_of("1000")], "times_ns[255] is not a valid time"),
             ([*hello, answer_of(-1)], "times_ns[255] is not a valid time"),
             ([*hello, answer_of(1 << 60)], "times_ns[255] is not a valid time"),
             ([*hello, answer_of(1000, -5)], "took_ns is not a valid time"),
-            ([*hello, '{"error": "a\\u001b[2Jb"}\n'], "the agent says: a?[2Jb"),
-            ([*hello, ""], "the agent may have died")]:
+            ([*hello, '{"error": "a\\u001b[2Jb"}\n'], r"the agent says: a\x1b[2Jb"),
+            ([*hello, ""], "ended the connection before its answer was complete")]:
         with tempfile.TemporaryDirectory() as directory, Impostor(directory, *answers) as one:
             done = lab_ends.run("lat", "--via-agent", "n1", "--agent", one.path)
         assert done.returncode == 4 and said in done.stderr, (answers, done)
@@ -260,7 +259,7 @@ def agents_that_die_are_told():
     ours.kill()
     _, err = process.communicate(timeout=patience.HANG_SECONDS)
     assert process.returncode == 4, (process.returncode, err)
-    assert "the agent ended the connection" in err or "no agent answers" in err, err
+    assert "ended the connection" in err or "cannot reach the agent" in err, err
 
 
 with CLUSTER:

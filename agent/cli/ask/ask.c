@@ -17,16 +17,16 @@ int ask_print_json(const struct target *target, const json_t *answer) {
 		return EXIT_DONE;
 	}
 	if (command_flush_output() == NULL)
-		command_error(target->command_name, "out of memory");
+		command_error(target->agent.command_name, "out of memory");
 	return EXIT_NEGATIVE;
 }
 
 int ask_report_failure(const struct contact *contact, int err) {
 	json_t *answer;
 
-	if (contact->target->json) {
+	if (target_of(contact)->json) {
 		answer = json_pack("{s:s}", "error", contact->why);
-		ask_print_json(contact->target, answer);
+		ask_print_json(target_of(contact), answer);
 		json_decref(answer);
 		fflush(stdout);
 	}
@@ -70,7 +70,7 @@ int ask_with_extra_time(
 
 	if (status != 0)
 		return status;
-	contact_init(&contact, &target);
+	contact_init(&contact, &target.agent);
 	err = contact_open(&contact, true);
 	contact.answer_ns += more_ns;
 	if (err == 0)
@@ -104,7 +104,7 @@ int ask_without_output(
 	ret_why[0] = '\0';
 	if (status != 0)
 		return status;
-	contact_init(&contact, &target);
+	contact_init(&contact, &target.agent);
 	err = contact_open(&contact, true);
 	if (err == 0)
 		err = contact_json(&contact, question, ret_object);

@@ -3,8 +3,8 @@
 // --json.
 #pragma once
 
-#include "contact.h"
 #include "show/page.h"
+#include "target.h"
 
 // End of the help text of such commands.
 #define ASK_EXIT_STATUS                                                               \

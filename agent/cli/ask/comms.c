@@ -162,7 +162,7 @@ static int comms_run(const struct arguments *arguments) {
 	if (status != 0)
 		return status;
 	before = json_object();
-	contact_init(&contact, &target);
+	contact_init(&contact, &target.agent);
 	err = contact_open(&contact, true);
 	while (err == 0 && (err = contact_json(&contact, question, &answer)) == 0) {
 		print_changes(&target, answer, &before);

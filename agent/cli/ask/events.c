@@ -61,7 +61,7 @@ struct follower {
 };
 
 static void print_events(struct follower *follower, const json_t *answer) {
-	const struct target *target = follower->contact.target;
+	const struct target *target = target_of(&follower->contact);
 	const json_t *event;
 	size_t n;
 
@@ -179,7 +179,7 @@ static int events_run(const struct arguments *arguments) {
 	if (status != 0)
 		return status;
 	follower.colour = paint_is_enabled(stdout);
-	contact_init(&follower.contact, &target);
+	contact_init(&follower.contact, &target.agent);
 	err = contact_open(&follower.contact, true);
 	if (err == 0)
 		err = follower_check_restart(&follower);

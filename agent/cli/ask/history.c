@@ -61,8 +61,8 @@ static int history_show(const struct contact *contact, json_t *answer, const cha
 	char quoted[256];
 	int status, err;
 
-	status = contact->target->json ? ask_print_json(contact->target, answer)
-				       : ask_show(contact, show_history, answer);
+	status = target_of(contact)->json ? ask_print_json(target_of(contact), answer)
+					  : ask_show(contact, show_history, answer);
 	if (file == NULL || status != EXIT_DONE)
 		return status;
 	err = replace_file(file, write_svg, answer);
@@ -92,17 +92,17 @@ static int history_run(const struct arguments *arguments) {
 	status = target_init(&target, &history_command, arguments);
 	if (status != 0)
 		return status;
-	if (peer != NULL && target.node != NULL) {
+	if (peer != NULL && target.agent.node != NULL) {
 		command_error("history", "NODE PEER asks NODE; give it without --node");
 		return EXIT_USAGE;
 	}
 	if (peer != NULL)
-		target.node = arguments->words[0];
+		target.agent.node = arguments->words[0];
 	snprintf(
 		question, sizeof(question), "HISTORY %s %s %s",
 		peer != NULL ? peer : arguments->words[0], since, until
 	);
-	contact_init(&contact, &target);
+	contact_init(&contact, &target.agent);
 	err = contact_open(&contact, true);
 	if (err == 0)
 		err = contact_json(&contact, question, &answer);

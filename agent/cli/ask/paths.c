@@ -70,7 +70,7 @@ static int matrix_show(const struct contact *contact, json_t *answer, const char
 	uint32_t groups_max = file != NULL     ? HEAT_SVG_GROUPS_MAX
 			      : contact->whole ? HEAT_TEXT_GROUPS_MAX
 					       : HEAT_TERMINAL_GROUPS_MAX;
-	const struct target *target = contact->target;
+	const struct target *target = target_of(contact);
 	char quoted[256], line[HEAT_LINE_BYTES];
 	int status = EXIT_DONE;
 	struct heat *heat;
@@ -126,7 +126,7 @@ static int paths_run(const struct arguments *arguments) {
 	status = target_init(&target, &paths_command, arguments);
 	if (status != 0)
 		return status;
-	contact_init(&contact, &target);
+	contact_init(&contact, &target.agent);
 	err = contact_open(&contact, true);
 	if (err == 0)
 		err = contact_json(

@@ -120,13 +120,13 @@ static int status_show(struct contact *contact) {
 		err = summary_gather(contact, &summary);
 	if (err != 0) {
 		status = ask_report_failure(contact, err);
-	} else if (contact->target->json) {
+	} else if (target_of(contact)->json) {
 		object = json_pack(
 			"{s:O,s:O?,s:O?}", "health", summary.health, "links",
 			json_object_get(summary.links, "links"), "events",
 			json_object_get(summary.events, "events")
 		);
-		status = ask_print_json(contact->target, object);
+		status = ask_print_json(target_of(contact), object);
 		json_decref(object);
 	} else {
 		status = status_print(&summary, contact->whole);
@@ -142,7 +142,7 @@ static int nccl_report_show(struct contact *contact, bool verbose) {
 	const char *text;
 	json_t *answer;
 	int status;
-	int err = contact_open(contact, contact->target->json);
+	int err = contact_open(contact, target_of(contact)->json);
 
 	if (err == 0)
 		err = contact_ask(contact, verbose ? "VERBOSE STATUS" : "STATUS");
@@ -155,7 +155,7 @@ static int nccl_report_show(struct contact *contact, bool verbose) {
 		paint_escape(text, strcspn(text, "\n"), contact->why, sizeof(contact->why));
 		return ask_report_failure(contact, -EREMOTEIO);
 	}
-	while (!contact->target->json && *text != '\0') {
+	while (!target_of(contact)->json && *text != '\0') {
 		size_t size = strcspn(text, "\n");
 		char *line = strndup(text, size);
 
@@ -164,7 +164,7 @@ static int nccl_report_show(struct contact *contact, bool verbose) {
 		free(line);
 		text += size + (text[size] == '\n');
 	}
-	if (!contact->target->json)
+	if (!target_of(contact)->json)
 		return EXIT_DONE;
 	answer = json_loads(text, 0, NULL);
 	if (answer == NULL) {
@@ -174,7 +174,7 @@ static int nccl_report_show(struct contact *contact, bool verbose) {
 		);
 		return ask_report_failure(contact, -EPROTO);
 	}
-	status = ask_print_json(contact->target, answer);
+	status = ask_print_json(target_of(contact), answer);
 	if (json_object_get(answer, "error") != NULL)
 		status = EXIT_NEGATIVE;
 	json_decref(answer);
@@ -198,7 +198,7 @@ static int status_run(const struct arguments *arguments) {
 	status = target_init(&target, &status_command, arguments);
 	if (status != 0)
 		return status;
-	contact_init(&contact, &target);
+	contact_init(&contact, &target.agent);
 	status = nccl ? nccl_report_show(&contact, verbose) : status_show(&contact);
 	contact_fini(&contact);
 	return status;

@@ -162,14 +162,14 @@ static int run_lines(struct top *top) {
 	json_t *object;
 
 	for (;;) {
-		if (top->contact.target->json) {
+		if (target_of(&top->contact)->json) {
 			object = view->trouble != NULL
 					 ? json_pack("{s:s}", "error", view->trouble)
 					 : json_pack(
 						   "{s:O,s:O?}", "health", view->summary.health,
 						   "counters", view->counters
 					   );
-			ask_print_json(top->contact.target, object);
+			ask_print_json(target_of(&top->contact), object);
 			json_decref(object);
 		} else {
 			top_format_line(view, text);
@@ -206,10 +206,10 @@ static int top_run(const struct arguments *arguments) {
 	status = target_init(&target, &top_command, arguments);
 	if (status != 0)
 		return status;
-	top.period_ms = target.node != NULL ? PERIOD_NODE_MS : PERIOD_MS;
-	contact_init(&top.contact, &target);
+	top.period_ms = target.agent.node != NULL ? PERIOD_NODE_MS : PERIOD_MS;
+	contact_init(&top.contact, &target.agent);
 	top.contact.silent = true; // the screen shows that the agent does not answer
-	if (target.timeout_ns == 0)
+	if (target.agent.timeout_ns == 0)
 		top.contact.answer_ns = ANSWER_NS;
 	err = top_refresh(&top);
 	if (err != 0)

@@ -28,7 +28,7 @@ static int version_print_json(const struct contact *contact, const json_t *answe
 	);
 	if (err != 0)
 		json_object_set_new(object, "error", json_string(contact->why));
-	status = ask_print_json(contact->target, object);
+	status = ask_print_json(target_of(contact), object);
 	json_decref(object);
 	return status;
 }
@@ -45,7 +45,7 @@ static int version_run(const struct arguments *arguments) {
 		return status;
 	if (!target.json)
 		printf("tocsin %s, client protocol %d\n", TOCSIN_VERSION, CLIENT_PROTOCOL);
-	contact_init(&contact, &target);
+	contact_init(&contact, &target.agent);
 	err = contact_open(&contact, true);
 	if (err == 0)
 		err = contact_json(&contact, "HEALTH", &answer);

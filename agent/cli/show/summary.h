@@ -3,8 +3,8 @@
 // Problems come first, the rest is counted.
 #pragma once
 
-#include "contact.h"
 #include "show/frame.h"
+#include "target.h"
 
 // Answers of the agent, owned; NULL if an answer is missing.
 struct summary {

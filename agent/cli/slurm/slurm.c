@@ -174,9 +174,9 @@ node_ask_own_agent(void *ctx, const char *node, char ret_why[static SLURM_WHY_BY
 		return NULL;
 	}
 	snprintf(question, sizeof(question), "HEALTH %s", node);
-	target.node = node;
-	target.timeout_ns = ASK_TIMEOUT_NS;
-	contact_init(&contact, &target);
+	target.agent.node = node;
+	target.agent.timeout_ns = ASK_TIMEOUT_NS;
+	contact_init(&contact, &target.agent);
 	contact.silent = true;
 	err = contact_open(&contact, true);
 	if (err == 0)
@@ -267,7 +267,7 @@ static int slurm_run(const struct arguments *arguments) {
 	plan.rounds.json = plan.target.json;
 	plan.rounds.ask = node_ask_own_agent;
 	plan.rounds.ask_ctx = &plan;
-	contact_init(&contact, &plan.target);
+	contact_init(&contact, &plan.target.agent);
 	contact.silent = true;
 	status = plan_run_rounds(&plan, &contact);
 	contact_fini(&contact);

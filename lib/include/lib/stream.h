@@ -34,12 +34,6 @@ int stream_connect_start(int fd, const struct sockaddr *address, socklen_t lengt
 // because nobody listens there.
 int stream_connect_finish(int fd);
 
-// Connect and wait for completion. Also returns -ETIMEDOUT, for the deadline as well as for the
-// network's timeout.
-int stream_connect_until(
-	int fd, const struct sockaddr *address, socklen_t length, struct deadline deadline
-);
-
 // Send at least one byte of size > 0, as many as the socket accepts now. Returns the number of
 // bytes, -EAGAIN (none: wait for POLLOUT), or the error.
 ssize_t stream_send(int fd, const void *data, size_t size);

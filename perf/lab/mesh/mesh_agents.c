@@ -149,11 +149,10 @@ int mesh_agents_run(const struct mesh_agents *agents, struct mesh *ret_mesh, str
 	struct agent agent;
 	json_t *answer = NULL;
 	struct timespec now;
-	int err = agent_open(agents->socket, agents->signal_fd, &agent, why);
+	int err = agent_open(&agent, agents->socket, agents->signal_fd, why);
 
-	if (err != 0)
-		return err;
-	err = agent_ask(&agent, "PEERS\n", &answer, why);
+	if (err == 0)
+		err = agent_ask(&agent, "PEERS", &answer, why);
 	agent_close(&agent);
 	if (err == 0)
 		err = make_mesh(&asking, json_object_get(answer, "peers"), why);

@@ -5,35 +5,29 @@
 
 #include "run/why.h"
 
+#include <lib/contact.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define AGENT_SOCKET "/run/tocsin/tocsind.sock"
 #define AGENT_NAME_BYTES 64
 #define AGENT_TIMES_MAX 65536u // reads per question; limit of the agent
 #define AGENT_BYTES_MAX 65536u // bytes per read; size of the page that agents expose
 
-struct json_t;
-
 struct agent {
-	int fd; // -1: none
-	const char *path;
-	char *data;
-	size_t used, capacity;
-	int signal_fd;		   // readable when the user interrupts; -1: never
-	uint32_t answer_timeout_s; // timeout of one answer
+	struct contact_target target;
+	struct contact contact;
 };
 
 // Connect to an agent. With `path` NULL, use $TOCSIN_SOCKET, else the socket of this user's agent,
-// else the system's socket. Returns 0, or -errno with the reason in `why`.
-int agent_open(const char *path, int signal_fd, struct agent *ret_agent, struct lab_why *why);
+// else the system's socket. `signal_fd` is readable when the user interrupts; -1: never. Returns 0,
+// or -errno with the reason in `why`. The agent must not move, and must be closed in either case.
+int agent_open(struct agent *agent, const char *path, int signal_fd, struct lab_why *why);
 void agent_close(struct agent *agent);
 // Send one question and parse its answer, which the caller must json_decref(). Returns 0,
 // -EREMOTEIO if the agent answers with an error, -EINTR if interrupted, or another -errno.
-int agent_ask(
-	struct agent *agent, const char *question, struct json_t **ret_answer, struct lab_why *why
-);
+int agent_ask(struct agent *agent, const char *question, json_t **ret_answer, struct lab_why *why);
 
 // Return true if the name can be part of a question: no spaces or control characters, not too long.
 bool agent_name_is_word(const char *name);

@@ -118,7 +118,7 @@ static int size_play(struct asking *asking, uint64_t size, struct lab_why *why) 
 }
 
 int via_agent_run(const struct via_agent *via, struct lab_run *run, struct lab_why *why) {
-	struct asking asking = {.via = via, .agent.fd = -1, .run = run};
+	struct asking asking = {.via = via, .run = run};
 	struct lab_environment *ours = &run->environment[0], *theirs = &run->environment[1];
 	struct lab_environment yardsticks = {.count = 0};
 	struct timespec now;
@@ -129,7 +129,7 @@ int via_agent_run(const struct via_agent *via, struct lab_run *run, struct lab_w
 	run->plan = via->plan;
 	if (!via->quick)
 		yardsticks_measure(&yardsticks);
-	err = agent_open(via->socket, via->signal_fd, &asking.agent, why);
+	err = agent_open(&asking.agent, via->socket, via->signal_fd, why);
 	for (uint32_t n = 0; n < via->plan.size_count && err == 0; n++)
 		err = size_play(&asking, via->plan.sizes[n], why);
 	environment_read_machine(ours);

@@ -13,17 +13,35 @@
 // the connection is unusable.
 #pragma once
 
-#include "target.h"
+#include <lib/sockaddr.h>
 
 #include <jansson.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CONTACT_SYSTEM_SOCKET "/run/tocsin/tocsind.sock"
+#define CONTACT_PORT 28029
 
 #define CONTACT_WHY_BYTES 640
 #define CONTACT_WATCHED_MAX 2
 // Limit for one line, or for an answer up to the end of the stream.
 #define CONTACT_ANSWER_BYTES_MAX ((size_t)64 << 20)
 
+// The agent to ask. Without path and address it is the agent of this user, then the system's agent,
+// then (unless `local`) the agent on CONTACT_PORT of this host.
+struct contact_target {
+	const char *command_name; // of `tocsin`, for messages; NULL: the contact must be silent
+	const char *node;	  // the node that must answer; NULL: the agent that is asked
+	const char *path;	  // Unix socket, which fits into an address; NULL: see above
+	struct sock_addr address; // SOCK_ADDR_NONE: see above
+	bool local;		  // only a Unix socket
+	uint64_t timeout_ns;	  // limit of other nodes; 0: the default
+};
+
 struct contact {
-	const struct target *target;
+	const struct contact_target *target;
 	int fd;
 	int watched[CONTACT_WATCHED_MAX]; // -1: none
 	char *data;
@@ -39,11 +57,13 @@ struct contact {
 };
 
 // Initialize a contact. The target must outlive it.
-void contact_init(struct contact *contact, const struct target *target);
+void contact_init(struct contact *contact, const struct contact_target *target);
 void contact_fini(struct contact *contact);
 
 // Connect (again) and set the answer format.
 int contact_open(struct contact *contact, bool json);
+// Tell the agent how long other nodes may take from now on.
+int contact_set_timeout(struct contact *contact, uint64_t seconds);
 
 // Send a request, relayed to the target's node if it names one.
 int contact_ask(struct contact *contact, const char *question);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Client connection to an agent: connects, greets, sends requests, and reads answers before a
 // deadline.
-#include "contact.h"
-
 #include <lib/clock.h>
+#include <lib/contact.h>
 #include <lib/escape.h>
+#include <lib/parse.h>
 #include <lib/show.h>
 #include <lib/stream.h>
 
@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -35,7 +36,7 @@
 static const uint64_t pauses_ns[] = {100 * NS_PER_MS, 300 * NS_PER_MS, 600 * NS_PER_MS};
 #define PAUSE_COUNT (sizeof(pauses_ns) / sizeof(pauses_ns[0]))
 
-void contact_init(struct contact *contact, const struct target *target) {
+void contact_init(struct contact *contact, const struct contact_target *target) {
 	*contact = (struct contact){.target = target, .fd = -1, .watched = {-1, -1}};
 	contact->whole = isatty(STDOUT_FILENO) == 0;
 	contact->answer_ns =
@@ -111,6 +112,74 @@ static int contact_await(struct contact *contact, short events, uint64_t due_ns)
 
 // Connecting.
 
+#define LOOPBACK "127.0.0.1"
+
+// Current location of the agent; the default depends on which sockets exist.
+struct place {
+	union {
+		struct sockaddr generic;
+		struct sockaddr_un local;
+		struct sockaddr_storage any;
+	} address;
+	socklen_t length;
+	char text[256];	  // address as text
+	char absent[256]; // default socket that was not found; "": none
+};
+
+static void place_set_local(struct place *place, const char *path) {
+	struct sockaddr_un *local = &place->address.local;
+
+	memset(local, 0, sizeof(*local));
+	local->sun_family = AF_UNIX;
+	snprintf(local->sun_path, sizeof(local->sun_path), "%s", path);
+	place->length = sizeof(*local);
+	escape_quote(path, strlen(path), place->text, sizeof(place->text));
+}
+
+static void place_set_tcp(struct place *place, const struct sock_addr *address) {
+	char text[SOCK_ADDR_TEXT_BYTES];
+
+	sock_addr_format(address, text);
+	place->length = sock_addr_to_sockaddr(address, &place->address.any);
+	snprintf(place->text, sizeof(place->text), "%s", text);
+}
+
+static void place_find(const struct contact_target *target, struct place *ret_place) {
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
+	const char *runtime = geteuid() == 0 ? NULL : getenv("XDG_RUNTIME_DIR");
+	char own[sizeof(ret_place->address.local.sun_path)] = "";
+	const char *usual = CONTACT_SYSTEM_SOCKET;
+	struct sock_addr loopback;
+
+	memset(ret_place, 0, sizeof(*ret_place));
+	if (target->path != NULL) {
+		place_set_local(ret_place, target->path);
+		return;
+	}
+	if (target->address.family != SOCK_ADDR_NONE) {
+		place_set_tcp(ret_place, &target->address);
+		return;
+	}
+
+	// The default is the socket of the user's agent, then that of the system's agent.
+	// Commands that only read finally use TCP.
+	if (runtime != NULL && strlen(runtime) < sizeof(own) - sizeof("/tocsin/tocsind.sock"))
+		snprintf(own, sizeof(own), "%s/tocsin/tocsind.sock", runtime);
+	if (own[0] != '\0')
+		usual = own;
+	if (own[0] != '\0' && access(own, F_OK) == 0) {
+		place_set_local(ret_place, own);
+	} else if (access(CONTACT_SYSTEM_SOCKET, F_OK) == 0) {
+		place_set_local(ret_place, CONTACT_SYSTEM_SOCKET);
+	} else if (target->local) {
+		place_set_local(ret_place, usual);
+	} else {
+		if (sock_addr_parse(LOOPBACK, strlen(LOOPBACK), CONTACT_PORT, NULL, &loopback) == 0)
+			place_set_tcp(ret_place, &loopback);
+		snprintf(ret_place->absent, sizeof(ret_place->absent), "%s", usual);
+	}
+}
+
 static const char *connect_error_hint(int err) {
 	switch (err) {
 	case -ENOENT:
@@ -128,12 +197,12 @@ static const char *connect_error_hint(int err) {
 }
 
 static int contact_connect(struct contact *contact) {
-	struct target_place place;
+	struct place place;
 	uint64_t due_ns;
 	int err;
 
 	for (size_t tried = 0;; tried++) {
-		target_find(contact->target, &place);
+		place_find(contact->target, &place);
 		snprintf(contact->place, sizeof(contact->place), "%s", place.text);
 		due_ns = clock_monotonic_ns() + CONNECT_NS;
 		contact_close(contact);
@@ -178,8 +247,9 @@ static int contact_fail_late(struct contact *contact) {
 	return contact_fail(
 		contact, -ETIMEDOUT,
 		"the agent on %s accepted the connection, but did not answer within %s; is it "
-		"stopped or overloaded? see --timeout",
-		contact->place, waited
+		"stopped or overloaded?%s",
+		contact->place, waited,
+		contact->target->command_name != NULL ? " see --timeout" : ""
 	);
 }
 
@@ -343,6 +413,15 @@ static int contact_expect_ok(struct contact *contact) {
 	if (err != 0)
 		return err;
 	return strcmp(line, "OK") == 0 ? 0 : contact_fail_protocol(contact, line);
+}
+
+int contact_set_timeout(struct contact *contact, uint64_t seconds) {
+	char line[48];
+	int err;
+
+	snprintf(line, sizeof(line), "TIMEOUT %" PRIu64 "\n", seconds);
+	err = contact_send(contact, line);
+	return err == 0 ? contact_expect_ok(contact) : err;
 }
 
 int contact_open(struct contact *contact, bool json) {
