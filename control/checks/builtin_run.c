@@ -79,7 +79,7 @@ static int disk_call_run(void *arg) {
 }
 
 // Load the link book, and note which boot of the machine this is.
-static void link_book_set(struct builtin_checks *builtin, const char *text) {
+static void link_book_load(struct builtin_checks *builtin, const char *text) {
 	char path[256], boot[LINK_BOOT_BYTES] = "";
 	scoped_file FILE *stream = NULL;
 
@@ -111,7 +111,7 @@ static void disk_call_ended(struct keeper_request *request, void *arg, int resul
 		builtin, BUILTIN_DISK, words.level, words.evidence, now_ns - builtin->disk_began_ns
 	);
 	if (!builtin->book_known) {
-		link_book_set(builtin, result == 0 && call->found != NULL ? call->found : "");
+		link_book_load(builtin, result == 0 && call->found != NULL ? call->found : "");
 		builtin_links_start_read(&builtin->links);
 	}
 }
@@ -160,7 +160,7 @@ static void check_disk(struct builtin_checks *builtin) {
 		);
 		builtin_check_result(builtin, BUILTIN_DISK, CHECK_UNKNOWN, evidence, gone_ns);
 		if (!builtin->book_known) // continue without an earlier link book
-			link_book_set(builtin, "");
+			link_book_load(builtin, "");
 	}
 }
 
@@ -294,7 +294,7 @@ int builtin_checks_create(struct checks *checks, struct builtin_checks **ret_own
 		return err;
 	}
 	if (builtin->disk == NULL)
-		link_book_set(builtin, "");
+		link_book_load(builtin, "");
 	*ret_own = builtin;
 	return 0;
 }

@@ -84,7 +84,7 @@ static struct nic *nic_by_lane(struct fabric *fabric, const struct lane *lane) {
 
 static void on_pair_event(struct fabric *fabric, const struct worker_record *record) {
 	struct fabric_pair *fabric_pair =
-		fabric_pair_by_pair(fabric, worker_word_to_pointer(record->words[1]));
+		fabric_pair_find_by_pair(fabric, worker_word_to_pointer(record->words[1]));
 	struct lane_counters counters;
 	struct nic *nic;
 

@@ -35,7 +35,7 @@ struct fabric_pair *fabric_pair_find(const struct fabric *fabric, uint32_t gener
 
 // Find a pair in the list. Skip pairs that are being destroyed: their memory may be freed and
 // reused.
-struct fabric_pair *fabric_pair_by_pair(const struct fabric *fabric, const struct pair *pair) {
+struct fabric_pair *fabric_pair_find_by_pair(const struct fabric *fabric, const struct pair *pair) {
 	struct fabric_pair *fabric_pair = fabric->fabric_pairs;
 
 	while (fabric_pair != NULL &&

@@ -274,7 +274,7 @@ void nic_work_drop(void *arg);
 // fabric_pair.c: pairs between pairing, keeper and lane.
 extern const struct pairing_ops fabric_pairing_ops;
 struct fabric_pair *fabric_pair_find(const struct fabric *fabric, uint32_t generation);
-struct fabric_pair *fabric_pair_by_pair(const struct fabric *fabric, const struct pair *pair);
+struct fabric_pair *fabric_pair_find_by_pair(const struct fabric *fabric, const struct pair *pair);
 void fabric_pair_failed(struct fabric_pair *fabric_pair, int err, enum ibv_wc_status status);
 void fabric_pair_drained(struct fabric_pair *fabric_pair);
 void fabric_pair_stuck(struct fabric_pair *fabric_pair);

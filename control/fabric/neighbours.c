@@ -68,7 +68,7 @@ static bool pair_outlives_overlay(const struct fabric *fabric, const struct pair
 	       peer.state == RAS_DEAD;
 }
 
-static bool wanted_contains(const struct wanted *wanted, const struct pairing_key *key) {
+static bool wanted_has_key(const struct wanted *wanted, const struct pairing_key *key) {
 	for (uint32_t n = 0; n < wanted->count; n++) {
 		if (pairing_keys_equal(&wanted->keys[n], key))
 			return true;
@@ -122,7 +122,7 @@ static void neighbours_update(struct fabric *fabric) {
 
 	wanted_collect(fabric, wanted);
 	while (pairing_next(fabric->pairing, &cursor, &view)) {
-		if (view.wanted && !wanted_contains(wanted, &view.key) &&
+		if (view.wanted && !wanted_has_key(wanted, &view.key) &&
 		    !pair_outlives_overlay(fabric, &view))
 			(void)pairing_set_wanted(fabric->pairing, now_ns, &view.key, false);
 	}

@@ -333,7 +333,7 @@ bool probing_worker_event(struct fabric *fabric, const struct worker_record *rec
 
 // Lifecycle.
 
-static struct probe_schedule_config schedule_config(const struct fabric *fabric) {
+static struct probe_schedule_config probing_schedule_config(const struct fabric *fabric) {
 	const struct fabric_probe_config *wanted = &fabric->config.probe;
 
 	return (struct probe_schedule_config){
@@ -345,7 +345,7 @@ static struct probe_schedule_config schedule_config(const struct fabric *fabric)
 }
 
 int probing_create(struct fabric *fabric) {
-	const struct probe_schedule_config config = schedule_config(fabric);
+	const struct probe_schedule_config config = probing_schedule_config(fabric);
 	struct probing *probing = calloc(1, sizeof(*probing));
 	int err;
 
@@ -402,7 +402,7 @@ int fabric_configure_probes(struct fabric *fabric, const struct fabric_probe_con
 	if (fabric->stopping)
 		return 0;
 	fabric->config.probe = *config;
-	schedule = schedule_config(fabric);
+	schedule = probing_schedule_config(fabric);
 	if (probing != NULL)
 		err = probe_schedule_configure(probing->schedule, now_ns, &schedule);
 	else if (config->on && fabric->config.device_count > 0)

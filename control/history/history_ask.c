@@ -11,7 +11,8 @@
 #include <string.h>
 
 #define READ_LIMIT_NS (10 * RAS_NS_PER_SEC)
-// Most bytes that one question reads from a tier, so that a slow disk still meets READ_LIMIT_NS.
+// Maximum number of bytes that one question reads from a tier, so that a slow disk still meets
+// READ_LIMIT_NS.
 #define READ_BYTES_MAX (UINT64_C(64) << 20)
 // A question about a longer time reads the coarse tier, so that reading stays fast.
 #define FINE_RANGE_S (INT64_C(2) * 86400)

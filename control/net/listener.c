@@ -165,12 +165,12 @@ static void listener_serve(struct listener *listener) {
 	transport_exit(transport);
 }
 
-static void on_first_ready(struct loop_source *source, uint32_t events) {
+static void on_first_listener_ready(struct loop_source *source, uint32_t events) {
 	(void)events;
 	listener_serve(container_of(source, struct listener, places[0]));
 }
 
-static void on_second_ready(struct loop_source *source, uint32_t events) {
+static void on_second_listener_ready(struct loop_source *source, uint32_t events) {
 	(void)events;
 	listener_serve(container_of(source, struct listener, places[1]));
 }
@@ -279,7 +279,7 @@ int listener_open(struct transport *transport, char ret_detail[static 256]) {
 	){.fd = fd,
 	  .rank = LOOP_OVERLAY,
 	  .events = EPOLLIN,
-	  .ready = is_second ? on_second_ready : on_first_ready};
+	  .ready = is_second ? on_second_listener_ready : on_first_listener_ready};
 	err = loop_add(transport->loop, source);
 	if (err != 0) {
 		close(fd);

@@ -336,7 +336,7 @@ static void mistakes_find(struct overlay *overlay) {
 	}
 }
 
-bool overlay_host_is_shared(const struct overlay *overlay, uint64_t host_name_id) {
+bool overlay_host_has_several_boots(const struct overlay *overlay, uint64_t host_name_id) {
 	for (uint32_t n = 0; n < overlay->clones_count; n++) {
 		if (overlay->clones[n].host_name_id == host_name_id)
 			return true;

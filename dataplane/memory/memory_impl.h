@@ -18,7 +18,7 @@ struct memory_region {
 	uint64_t address;
 	uint64_t length;
 	uint64_t wire_address; // of the first byte
-	uint32_t access;       // normalised
+	uint32_t access;       // IBV_ACCESS_*, with the flags that others imply
 	uint64_t allocation;   // id of the CUDA allocation; 0: host memory
 	struct ibv_mr *mr;
 	struct memory_owner owner; // hold NULL: no owner

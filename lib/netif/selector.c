@@ -285,7 +285,7 @@ static bool link_is_default_route(
 	return false;
 }
 
-static bool address_is_route_to(
+static bool address_is_source_for(
 	const struct netif_table *table,
 	const struct sock_addr *peer,
 	const struct netif_link *link,
@@ -315,7 +315,7 @@ bool netif_item_matches(
 		return address != NULL && cidr_contains(&item->network, &address->address);
 	case NETIF_ITEM_PEER:
 		return address != NULL &&
-		       address_is_route_to(table, &item->peer, link, &address->address);
+		       address_is_source_for(table, &item->peer, link, &address->address);
 	case NETIF_ITEM_DEFAULT_ROUTE:
 		return address != NULL && link_is_default_route(table, link, &address->address);
 	}

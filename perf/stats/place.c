@@ -43,7 +43,7 @@ int place_find(struct run_record *record, uint64_t rank, struct place *ret_place
 	return 0;
 }
 
-uint64_t place_value(const struct place *place) {
+uint64_t place_quantile_value(const struct place *place) {
 	uint64_t lowest = place->bucket.lowest, highest = place->bucket.highest;
 
 	if (place->kept_count > 0)
@@ -74,7 +74,7 @@ uint64_t place_high(const struct place *place, double error) {
 }
 
 uint64_t place_bound(const struct place *place) {
-	return place->kept_count > 0 ? place_value(place) : place->bucket.highest;
+	return place->kept_count > 0 ? place_quantile_value(place) : place->bucket.highest;
 }
 
 double place_share(const struct place *place, uint64_t count) {

@@ -23,7 +23,7 @@ struct place {
 int place_find(struct run_record *record, uint64_t rank, struct place *ret_place);
 
 // Return the stored sample at the position, or the middle of a bucket without stored samples.
-uint64_t place_value(const struct place *place);
+uint64_t place_quantile_value(const struct place *place);
 
 // Return the largest value up to which the share of the run is known, and this share.
 uint64_t place_bound(const struct place *place);

@@ -75,7 +75,7 @@ int run_value_at_rank(struct run_record *record, uint64_t rank, uint64_t *ret_va
 	int err = place_find(record, rank, &place);
 
 	if (err == 0)
-		*ret_value = place_value(&place);
+		*ret_value = place_quantile_value(&place);
 	return err;
 }
 
@@ -270,7 +270,7 @@ static int quantile_summarize(
 	if (err < 0)
 		return err;
 	quantile->bucket = place.bucket;
-	quantile->value = place_value(&place);
+	quantile->value = place_quantile_value(&place);
 	err = measure_tau(record, &place, &time);
 	if (err < 0)
 		return err;

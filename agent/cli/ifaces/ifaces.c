@@ -214,7 +214,7 @@ enum ifaces_verdict
 ifaces_verdict(const struct ifaces *ifaces, const struct netif_choice *choice, size_t judgement) {
 	if (choice->judgements[judgement].reason != NETIF_TAKEN)
 		return IFACES_DROPPED;
-	// With the rules nccl, every candidate that was taken is chosen.
+	// NCCL uses every candidate that its rules accept; ours use the best one.
 	if (ifaces->is_nccl || choice->chosen[0] == judgement)
 		return IFACES_CHOSEN;
 	return IFACES_QUALIFIED;

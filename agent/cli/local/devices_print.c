@@ -54,7 +54,8 @@ static void print_wrapped(FILE *out, const char *text, size_t indent) {
 }
 
 // Format a number; 0 means unknown and gives "-".
-static const char *number_text(uint32_t value, const char *before, char text[static NUMBER_BYTES]) {
+static const char *
+format_known_number(uint32_t value, const char *before, char text[static NUMBER_BYTES]) {
 	if (value == 0)
 		snprintf(text, NUMBER_BYTES, "-");
 	else
@@ -105,9 +106,9 @@ static void print_table(const struct devices *devices, int name_width, FILE *out
 		);
 		fprintf(out, "%c %-*s %-10s %4s %-12s %7s %5s %4s %s\n",
 			device_is_chosen(devices, n) ? '*' : ' ', name_width, name,
-			devices_kind(device), number_text(port->number, "", port_number), state,
-			number_text(port->speed_mbps, "", speed),
-			number_text(port->active_mtu, "", mtu), node,
+			devices_kind(device), format_known_number(port->number, "", port_number),
+			state, format_known_number(port->speed_mbps, "", speed),
+			format_known_number(port->active_mtu, "", mtu), node,
 			device->pci[0] == '\0' ? "-" : device->pci);
 		print_detail(device, out);
 	}
@@ -150,10 +151,10 @@ static void print_judgements(const struct devices *devices, int name_width, FILE
 			device_is_chosen(devices, n) ? '*' : ' ', name_width, name,
 			device_eligibility_name(judgement->verdict),
 			device_choice_location_text(choice, judgement->way.class),
-			number_text(
+			format_known_number(
 				judgement->way.pci_mbps, judgement->way.assumed ? "~" : "", pci
 			),
-			number_text(judgement->bandwidth_mbps, "", path));
+			format_known_number(judgement->bandwidth_mbps, "", path));
 	}
 }
 

@@ -136,7 +136,7 @@ static void stop_like_child(int number) {
 	sigaddset(&one, number);
 	(void)signal(number, SIG_DFL);
 	(void)raise(number);
-	(void)pthread_sigmask(SIG_UNBLOCK, &one, NULL); // stops here, until SIGCONT
+	(void)pthread_sigmask(SIG_UNBLOCK, &one, NULL); // this process stops here until SIGCONT
 	(void)pthread_sigmask(SIG_BLOCK, &one, NULL);
 }
 

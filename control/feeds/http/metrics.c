@@ -26,7 +26,7 @@ static void gauge_write(FILE *out, const char *name, const char *help, uint64_t 
 	fprintf(out, "%s %" PRIu64 "\n", name, value);
 }
 
-static bool is_time(const struct counter *counter) {
+static bool counter_is_duration(const struct counter *counter) {
 	return counter->kind == COUNTER_TIME || counter->kind == COUNTER_LONGEST;
 }
 
@@ -43,7 +43,7 @@ static void counters_write(const struct snapshot *snapshot, bool open_metrics, F
 		struct counter counter;
 
 		counter_at(n, &counter);
-		if (is_time(&counter))
+		if (counter_is_duration(&counter))
 			snprintf(
 				name, sizeof(name), "tocsin_%s_%.*s_seconds", counter.group,
 				(int)strlen(counter.name) - 3, counter.name
@@ -59,7 +59,7 @@ static void counters_write(const struct snapshot *snapshot, bool open_metrics, F
 		fprintf(out, "%s%s", name, is_gauge(&counter) ? "" : "_total");
 		if (counter.labels[0] != '\0')
 			fprintf(out, "{%s}", counter.labels);
-		if (is_time(&counter))
+		if (counter_is_duration(&counter))
 			fprintf(out, " %" PRIu64 ".%09" PRIu64 "\n", value / 1000000000,
 				value % 1000000000);
 		else

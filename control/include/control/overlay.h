@@ -359,7 +359,7 @@ bool overlay_mistake_next(
 
 // Return whether machines with different boots share this host identity. If so, each boot counts as
 // a separate host.
-bool overlay_host_is_shared(const struct overlay *overlay, uint64_t host_name_id);
+bool overlay_host_has_several_boots(const struct overlay *overlay, uint64_t host_name_id);
 
 // Set the machine's current addresses, without ports and scopes. Each is compared with the
 // addresses that agents on other hosts advertise. Returns 0 or -ENOMEM.

@@ -223,7 +223,7 @@ struct window {
 	uint32_t count;
 };
 
-static const struct wait_entry *entry_at(const struct window *window, uint32_t n) {
+static const struct wait_entry *window_entry(const struct window *window, uint32_t n) {
 	return &window->known->entries[(window->known->next + ENTRIES_MAX - 1 - n) % ENTRIES_MAX];
 }
 
@@ -235,10 +235,10 @@ static uint32_t find_most_often_last(const struct window *window, uint32_t *ret_
 		uint32_t same = 0;
 
 		for (uint32_t other = 0; other < window->count; other++)
-			same += entry_at(window, other)->last == entry_at(window, n)->last;
+			same += window_entry(window, other)->last == window_entry(window, n)->last;
 		if (same > times) {
 			times = same;
-			best = entry_at(window, n)->last;
+			best = window_entry(window, n)->last;
 		}
 	}
 	*ret_times = times;
@@ -252,7 +252,7 @@ static uint64_t median_wait_us(const struct window *window, uint32_t rank, bool 
 	uint32_t count = 0;
 
 	for (uint32_t n = 0; n < window->count; n++) {
-		const struct wait_entry *entry = entry_at(window, n);
+		const struct wait_entry *entry = window_entry(window, n);
 		uint64_t value = jobs_wait_us(entry->median);
 		uint32_t at = count;
 

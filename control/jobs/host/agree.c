@@ -255,7 +255,7 @@ void agree_add_departed_ranks(
 		comm->user->gone_ranks++;
 	}
 	if (comm->gone_count != comm->agreed_count && number_gone_set(host, comm))
-		comm_send_set(comm);
+		comm_send_gone_set(comm);
 }
 
 void agree_forget_departed_ranks(struct host_comm *comm) {
@@ -289,7 +289,7 @@ void agree_add_gone_rank(
 	if (seen_here)
 		(void)notice_send_gone_rank(host, comm, agree_find_gone_rank(comm, rank));
 	(void)number_gone_set(host, comm);
-	comm_send_set(comm);
+	comm_send_gone_set(comm);
 }
 
 void agree_add_gone_ranks(
@@ -303,7 +303,7 @@ void agree_add_gone_ranks(
 		comm->resend_interval_ns = RESEND_SEEN_BY_ALL_NS;
 		comm->resend_at_ns = loop_now_ns(host->loop) + RESEND_SEEN_BY_ALL_NS;
 		(void)number_gone_set(host, comm);
-		comm_send_set(comm);
+		comm_send_gone_set(comm);
 	}
 	free(told);
 }
@@ -314,8 +314,8 @@ struct set_causes {
 	const struct gone *newest; // NULL: the set has no rank with a cause of its own
 };
 
-// Add the ranks of a set that are not known yet; they ascend and are below the size. Returns how
-// many were added, with their ranks in ret_added.
+// Record the ranks of a set as gone, except those that are recorded already. The ranks ascend and
+// are below the communicator's size. Returns the number of ranks added, which are in ret_added.
 static uint32_t add_gone_set(
 	struct jobhost *host,
 	struct host_comm *comm,
@@ -374,7 +374,7 @@ void agree_apply_set(
 		return;
 	(void)add_gone_set(host, comm, ranks, count, &causes, told);
 	if (gone_set_is_known(comm, ranks, count) && store_agreed_set(comm, view, ranks, count))
-		comm_send_set(comm);
+		comm_send_gone_set(comm);
 	free(told);
 }
 
@@ -413,7 +413,7 @@ void agree_restore_set(
 	// same if they have the same size.
 	if (rank->returned_count == said->total && comm->gone_count == said->total &&
 	    said->view > comm->view && store_gone_set(comm, said->view))
-		comm_send_set(comm);
+		comm_send_gone_set(comm);
 }
 
 // An agent that was paused or cut off has missed every notice of that time. The coordinator
@@ -423,7 +423,7 @@ static void resend_gone_ranks(struct jobhost *host, struct host_comm *comm, uint
 	uint64_t longest_ns = is_agreed ? RESEND_AGREED_LONGEST_NS : RESEND_LONGEST_NS;
 
 	if (!is_agreed && number_gone_set(host, comm)) {
-		comm_send_set(comm);
+		comm_send_gone_set(comm);
 		return;
 	}
 	if (is_agreed && agree_is_coordinator(host, comm))

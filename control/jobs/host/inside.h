@@ -288,7 +288,7 @@ struct round {
 	struct host_comm *next_comm;
 	struct troubles troubles; // nodes with trouble, when ROUND_COMMS began
 	uint32_t placed, parts;	  // ranks on known nodes; parts of rosters that may still be sent
-	uint32_t number;	  // of this round
+	uint32_t number;	  // number of the round under way
 	// Processes whose ranks all stand: in this round so far, and in the round before.
 	uint32_t standing, standing_before;
 	bool needs_answer;   // some communicator needs an answer of all agents
@@ -702,7 +702,7 @@ void comm_send_event(
 // Send the state of the communicator to all its local ranks, where it has changed. A job of the
 // loop does so, one rank of each user in turn.
 void comm_send_state(struct host_comm *comm);
-void comm_send_set(struct host_comm *comm); // the same, and the failed set has changed
+void comm_send_gone_set(struct host_comm *comm); // the same, and the failed set has changed
 // Send all of that state to one rank, as to a rank that registers.
 void rank_send_comm_state(struct host_rank *rank);
 void rank_cancel_send(struct host_rank *rank);

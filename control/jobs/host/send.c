@@ -115,7 +115,7 @@ void comm_send_state(struct host_comm *comm) {
 		queue_rank(rank);
 }
 
-void comm_send_set(struct host_comm *comm) {
+void comm_send_gone_set(struct host_comm *comm) {
 	comm->set_serial++;
 	comm_send_state(comm);
 }

@@ -3,8 +3,8 @@
 //
 // An ordered message names its predecessor: the message of its flow that must be delivered first.
 // It names none if its source knows that all earlier messages were answered. Until the predecessor
-// is decided, the ordered message is held here. Its next try tells whether the source has given up
-// the earlier message. A message whose port has no consumer is held for a short time, too. Held
+// is decided, the ordered message is held here. The source's next retry shows whether it has given
+// up the earlier message. A message whose port has no consumer is held for a short time, too. Held
 // messages are not acknowledged, so a later refusal loses nothing. Transit messages never come here
 // and never wait for a consumer.
 #include "relay/relay_state.h"

@@ -151,7 +151,7 @@ static bool member_may_grant(const struct grants *grants, uint64_t now_ns, uint3
 	return verdict_grade_of(view.verdict) != VERDICT_GRADE_CRITICAL;
 }
 
-uint64_t grants_granter(const struct grants *grants, uint64_t now_ns) {
+uint64_t grants_current_granter(const struct grants *grants, uint64_t now_ns) {
 	const struct members *members = &grants->engine->members;
 	uint64_t lowest = 0;
 
@@ -322,7 +322,7 @@ refusal_for_node(const struct grants *grants, uint64_t now_ns, const struct memb
 		return GRANT_IMPROVING;
 	if (grants->count == GRANTS_MAX)
 		return GRANT_TABLE_FULL;
-	return grants_granter(grants, now_ns) != 0 ? GRANT_PENDING : GRANT_NO_GRANTER;
+	return grants_current_granter(grants, now_ns) != 0 ? GRANT_PENDING : GRANT_NO_GRANTER;
 }
 
 // In a cluster of one no other member can agree, so its own verdict suffices.

@@ -72,7 +72,7 @@ struct finding {
 	bool sole;	       // one agent alone declared the node dead
 	bool by_silence;       // counted by the brake
 	bool is_fading;	       // two observers find the node silent, even if the verdict waits
-	bool is_own_statement; // from its own statement, which needs no observer
+	bool is_own_statement; // the subject states it of itself; no observer is needed
 	bool own_doubt; // unknown for a reason of this agent, which proves nothing about the node
 	// Set by judge_unreachable(), which requires more than silence. So the brake does not
 	// replace the finding by unknown.
@@ -98,7 +98,7 @@ struct held {
 	bool both_planes;
 	bool sole;	       // one agent alone declared the node dead
 	bool drainable;	       // more than one observer supports the verdict
-	bool is_own_statement; // from its own statement
+	bool is_own_statement; // the subject states it of itself
 	bool ripe;	       // held long enough to see whether more nodes fall
 	uint64_t since_ns;
 	uint64_t told_ns; // time of the change to this verdict

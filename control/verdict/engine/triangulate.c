@@ -29,7 +29,7 @@ static bool other_port_is_read(
 		if (observation_kind_excuses(evidence->observation.kind, OBSERVATION_SILENT) &&
 		    strcmp(evidence->observation.peer_device, port) != 0 &&
 		    triangulate_counts(engine, evidence) &&
-		    !triangulate_shares_host(engine, evidence, host))
+		    !evidence_observer_is_on_host(engine, evidence, host))
 			return true;
 	}
 	return false;

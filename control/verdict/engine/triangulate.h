@@ -28,7 +28,7 @@ static inline bool member_is_lossy_or_slow(const struct member_row *row) {
 bool triangulate_own_port_is_bad(const struct subject *subject);
 
 // Return whether the observer runs on `host`: it reads agents there without the fabric.
-bool triangulate_shares_host(
+bool evidence_observer_is_on_host(
 	const struct verdict_engine *engine, const struct evidence *evidence, uint32_t host
 );
 

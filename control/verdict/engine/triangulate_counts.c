@@ -46,7 +46,7 @@ bool triangulate_counts(const struct verdict_engine *engine, const struct eviden
 		!triangulate_own_port_is_bad(observer->subject));
 }
 
-bool triangulate_shares_host(
+bool evidence_observer_is_on_host(
 	const struct verdict_engine *engine, const struct evidence *evidence, uint32_t host
 ) {
 	const struct member_row *row = evidence_observer_row(engine, evidence);
@@ -83,7 +83,7 @@ bool evidence_excuses_from_other_host(
 	uint32_t host
 ) {
 	return observation_kind_excuses(look->observation.kind, kind) &&
-	       !triangulate_shares_host(engine, look, host);
+	       !evidence_observer_is_on_host(engine, look, host);
 }
 
 // Return whether a good read does not disprove the bad one. A path without a baseline calls every

@@ -22,7 +22,7 @@ static bool subject_is_read_by_others(
 			    bad->observation.lost_bytes
 		    ) &&
 		    triangulate_counts(engine, evidence) &&
-		    !triangulate_shares_host(engine, evidence, host) &&
+		    !evidence_observer_is_on_host(engine, evidence, host) &&
 		    evidence->seen_ns >= bad->since_ns &&
 		    evidence->seen_ns <= bad->seen_ns + GOOD_READ_VALID_NS)
 			return true;

@@ -20,7 +20,7 @@ host_is_bad(const struct verdict_engine *engine, uint32_t host, enum observation
 			const struct evidence *evidence = &other->observations[m];
 
 			if (!triangulate_counts(engine, evidence) ||
-			    triangulate_shares_host(engine, evidence, host))
+			    evidence_observer_is_on_host(engine, evidence, host))
 				continue;
 			seen = true;
 			blamed = evidence->observation.kind == kind &&

@@ -117,7 +117,7 @@ static void write_pulse_unread(const struct finding *finding, struct sentence *r
 		ret_sentence->text, sizeof(ret_sentence->text), "%u of %u observers %s",
 		finding->bad,
 		finding->reader_count > finding->bad ? finding->reader_count : finding->bad,
-		finding->bad == 1 ? "does not read its pulse" : "do not read its pulse"
+		"cannot read its pulse"
 	);
 }
 

@@ -75,7 +75,7 @@ static void host_name(
 	const struct health *health, const struct ras_record *record, char host[static HOST_BYTES]
 ) {
 	bool is_shared = record->host_id != record->host_name_id &&
-			 overlay_host_is_shared(health->overlay, record->host_name_id);
+			 overlay_host_has_several_boots(health->overlay, record->host_name_id);
 	int used = snprintf(host, HOST_BYTES, "%.*s", (int)record->host_length, record->host);
 
 	if (is_shared)

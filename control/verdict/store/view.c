@@ -65,7 +65,7 @@ const char *health_withheld_reason(const struct health *health, const struct ver
 }
 
 uint64_t health_granter(const struct health *health) {
-	return grants_granter(health->grants, loop_now_ns(health->loop));
+	return grants_current_granter(health->grants, loop_now_ns(health->loop));
 }
 
 const struct grants_counters *health_grant_counters(const struct health *health) {

@@ -65,5 +65,5 @@ uint32_t
 pulse_find_hung_workers(const void *bytes, struct pulse_workers *seen, uint32_t *ret_count);
 // Return what pulse_set_wait() published, from a page that pulse_parse_head() accepted. Hot.
 uint64_t pulse_read_wait(const void *bytes);
-// Return control's counter, read alone by a device.
+// Return the counter of the control thread. `bytes` is an RDMA read of this counter alone.
 uint64_t pulse_read_beats(const void *bytes);

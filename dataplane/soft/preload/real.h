@@ -66,8 +66,9 @@ int __xstat64(int version, const char *path, struct stat64 *status);
 	CALL(ibv_create_comp_cntr, "IBVERBS_1.18")      \
 	CALL(ibv_qp_attach_comp_cntr, "IBVERBS_1.18")
 
-// All calls with an object of a device, with the version that current programs request. NULL: any
-// version, for names that only the system uses, and for interposed calls of the C library.
+// The functions of libibverbs that take a device or an object of a device, each with the symbol
+// version that current programs request. NULL means any version: for functions that only
+// libibverbs itself calls, and for interposed functions of the C library.
 #define REAL_CALLS(CALL)                                 \
 	CALL(ibv_get_device_list, "IBVERBS_1.1")         \
 	CALL(ibv_free_device_list, "IBVERBS_1.1")        \

@@ -92,9 +92,9 @@ void requester_go_back(struct soft_qp *qp) {
 
 	if (requester->next_psn == requester->acked_psn)
 		return; // nothing was sent since sending went back
-	// An answer sooner than a fraction of the usual time cannot concern packets sent since.
-	// Reordered packets cause several equal answers. If the packet is lost again, the probe
-	// finds out.
+	// Reordered packets cause several equal NAKs. One that arrives within a quarter of the
+	// usual wait after the last rewind answers packets sent before the rewind. If a
+	// retransmitted packet is lost too, the next probe packet detects it.
 	if (qp->nic->now_ns - requester->rewound_ns < requester->wait_ns / 4)
 		return;
 	requester->rewound_ns = qp->nic->now_ns;

@@ -31,7 +31,7 @@
 #define CONFIG_LINE_BYTES_MAX 4096
 #define CONFIG_VALUE_BYTES_MAX 4000
 #define CONFIG_SECTIONS_MAX 256
-#define CONFIG_NAME_BYTES_MAX 64 // of a section's instance: the mlx5_0 of [device mlx5_0]
+#define CONFIG_NAME_BYTES_MAX 64 // bytes of a section's name: mlx5_0 in [device mlx5_0]
 
 enum config_type {
 	CONFIG_BOOL,	 // yes or no

@@ -181,8 +181,8 @@ static void free_given_requests(struct given *given) {
 		free(given->held);
 }
 
-// On an error, other outputs of MPI may be undefined. A request whose handle MPI changed has
-// completed.
+// After an error, MPI may leave all its outputs but the request handles undefined. A request whose
+// handle MPI changed has completed.
 static void complete_ended_requests(const struct given *given, int err, mpi_word requests) {
 	for (int n = 0; n < given->count; n++)
 		if (err == 0 || request_load_handle(requests, n) != given->held[n].handle)

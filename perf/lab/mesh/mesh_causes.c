@@ -62,7 +62,7 @@ static bool same_rack(const struct mesh *mesh, uint32_t one, uint32_t other) {
 	       strcmp(mesh->nodes[one].rack, mesh->nodes[other].rack) == 0;
 }
 
-static bool same_device(const struct mesh *mesh, uint32_t one, uint32_t other) {
+static bool nodes_have_same_device(const struct mesh *mesh, uint32_t one, uint32_t other) {
 	return strcmp(mesh->nodes[one].device, mesh->nodes[other].device) == 0;
 }
 
@@ -81,7 +81,8 @@ group_covers(const struct mesh *mesh, const struct group *group, uint32_t from, 
 	case MESH_WITHIN_RACK:
 		return same_rack(mesh, from, group->one) && same_rack(mesh, to, group->one);
 	case MESH_RAIL:
-		return same_device(mesh, from, group->one) || same_device(mesh, to, group->one);
+		return nodes_have_same_device(mesh, from, group->one) ||
+		       nodes_have_same_device(mesh, to, group->one);
 	default:
 		return from == group->one && to == group->other;
 	}
@@ -147,7 +148,7 @@ static bool is_first_of_rack(const struct mesh *mesh, uint32_t place) {
 
 static bool is_first_of_device(const struct mesh *mesh, uint32_t place) {
 	for (uint32_t n = 0; n < place; n++) {
-		if (same_device(mesh, n, place))
+		if (nodes_have_same_device(mesh, n, place))
 			return false;
 	}
 	return true;
@@ -179,7 +180,7 @@ static struct mesh_cause find_best_cause(const struct search *search) {
 		try_cause_group(search, &(struct group){MESH_TARGET, one, one}, &best);
 	}
 	for (uint32_t n = 1; n < mesh->count; n++)
-		several_devices |= !same_device(mesh, n, 0);
+		several_devices |= !nodes_have_same_device(mesh, n, 0);
 	for (uint32_t one = 0; several_devices && one < mesh->count; one++) {
 		if (is_first_of_device(mesh, one))
 			try_cause_group(search, &(struct group){MESH_RAIL, one, one}, &best);

@@ -75,7 +75,7 @@ static uint64_t number_after_key(const char *text, const char *key) {
 }
 
 // Return the n-th of the fields separated by blanks, counted from 1.
-static uint64_t field_number(const char *text, uint32_t n) {
+static uint64_t read_nth_field(const char *text, uint32_t n) {
 	for (; n > 1 && *text != '\0'; n--) {
 		text += strcspn(text, " ");
 		text += strspn(text, " ");
@@ -100,9 +100,9 @@ void noise_read(pid_t tid, const struct worker *worker, struct noise *ret_noise)
 	behind = strrchr(text, ')');
 	if (behind != NULL && behind[1] == ' ') {
 		noise.counts[NOISE_MINOR] =
-			field_number(behind + 2, STAT_MINOR - STAT_BEHIND_NAME + 1);
+			read_nth_field(behind + 2, STAT_MINOR - STAT_BEHIND_NAME + 1);
 		noise.counts[NOISE_MAJOR] =
-			field_number(behind + 2, STAT_MAJOR - STAT_BEHIND_NAME + 1);
+			read_nth_field(behind + 2, STAT_MAJOR - STAT_BEHIND_NAME + 1);
 	}
 	read_task_file(tid, "sched", text);
 	noise.counts[NOISE_MIGRATIONS] = number_after_key(text, "se.nr_migrations");
@@ -110,7 +110,7 @@ void noise_read(pid_t tid, const struct worker *worker, struct noise *ret_noise)
 	noise.counts[NOISE_CPU_NS] = number_at(text);
 	read_file("/proc/stat", text);
 	if (strncmp(text, "cpu ", 4) == 0)
-		steal = field_number(text + 4 + strspn(text + 4, " "), STEAL_FIELD);
+		steal = read_nth_field(text + 4 + strspn(text + 4, " "), STEAL_FIELD);
 	if (steal != NOISE_UNKNOWN && ticks > 0)
 		noise.counts[NOISE_STEAL_NS] = steal * (UINT64_C(1000000000) / (uint64_t)ticks);
 	worker_counters(worker, &counters);

@@ -292,7 +292,8 @@ void outlier_format(const struct outlier *outlier, char text[static OUTLIER_TEXT
 	} else if (switched) {
 		snprintf(
 			text, OUTLIER_TEXT_BYTES,
-			"%" PRIu64 " involuntary and %" PRIu64 " voluntary switches within %s",
+			"%" PRIu64 " involuntary and %" PRIu64
+			" voluntary context switches within %s",
 			preempted ? evidence[OUTLIER_INVOLUNTARY] : 0,
 			evidence_is_positive(outlier, OUTLIER_VOLUNTARY)
 				? evidence[OUTLIER_VOLUNTARY]

@@ -49,8 +49,8 @@ struct lab_session {
 	uint64_t patience_ns; // timeout for a client to connect; 0: none
 	// Short warm-up, memory not locked, no file; for one of many measurements.
 	bool quick;
-	// Client: called when it is warm, before the first sample; NULL: it goes on. Returns 0, or
-	// -errno with the reason in `why`.
+	// Client: called after the warm-up, before the first sample. NULL: sampling begins at once.
+	// Returns 0, or -errno with the reason in `why`.
 	int (*gather)(void *ctx, struct lab_why *why);
 	void *gather_ctx;
 	uint64_t windows_min;		   // client, bw: windows to record even beyond the duration

@@ -374,7 +374,7 @@ struct ras_counters {
 	uint64_t long_links_opened, ring_links_opened; // opened by this agent, accepted by the peer
 	uint64_t links_retired, links_shed;
 	uint64_t own_pauses, own_paused_ns;
-	uint64_t keys_refused;	    // records of living members with another key
+	uint64_t keys_refused;	    // records refused: not the key by which the member is known
 	uint64_t departures_forged; // news that a peer left, not signed by its key
 	uint64_t names_held;	    // new names that had to wait for a proof
 	uint64_t memory_failures;

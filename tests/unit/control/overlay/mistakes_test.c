@@ -148,8 +148,8 @@ static void two_live_ones_of_one_host_and_two_boots_are_told_with_what_to_set(vo
 	assert_int_equal(stage.notes, 1);
 	assert_int_equal(stage.note.kind, RAS_EVENT_HOST_SHARED);
 	assert_string_equal(stage.words, words);
-	assert_true(overlay_host_is_shared(&stage.overlay, 7));
-	assert_false(overlay_host_is_shared(&stage.overlay, 8));
+	assert_true(overlay_host_has_several_boots(&stage.overlay, 7));
+	assert_false(overlay_host_has_several_boots(&stage.overlay, 8));
 }
 
 static void members_that_the_roster_does_not_name_are_told(void **state) {

@@ -106,7 +106,7 @@ int grants_receive(struct grants *grants, uint64_t now_ns, const void *bytes, si
 // Return GRANT_GIVEN if a node that needs a drain may be drained now, else the reason why not.
 enum grant grants_decide(const struct grants *grants, uint64_t now_ns, uint64_t id);
 // Return the granter by this agent's table; 0: there is none, or this agent is no member.
-uint64_t grants_granter(const struct grants *grants, uint64_t now_ns);
+uint64_t grants_current_granter(const struct grants *grants, uint64_t now_ns);
 // Return whether this agent is the granter now.
 bool grants_are_ours(const struct grants *grants, uint64_t now_ns);
 

@@ -177,7 +177,7 @@ struct path_summary {
 	uint64_t advanced_ns;		       // last advance of the counter; RAS_NEVER: none seen
 	enum observation_kind kind;	       // of the last judgement
 	uint64_t since_ns;
-	// Silent: start of the first unanswered read. Standing: first read of the current counter
+	// Silent: start of the first unanswered read. Stalled counter: first read of its current
 	// value. Otherwise equal to since_ns.
 	uint64_t turned_ns;
 	uint32_t lost_permille;	  // recent loss of the sizes that are lost

@@ -77,7 +77,7 @@ static void the_sentence_has_the_figures(void **state) {
 	settle(bed);
 	assert_string_equal(
 		bed_view(bed, 5).evidence,
-		"2 of 2 observers do not read its pulse; its agent answers; "
+		"2 of 2 observers cannot read its pulse; its agent answers; "
 		"own ports of the observers are good"
 	);
 	bed_destroy(bed);

@@ -95,7 +95,7 @@ static void thousands_that_come_together_cost_each_a_little(void **state) {
 		grants_member_alive(scene.grants, scene.bed->now_ns, nth_id(n));
 	assert_true(blocks - before < MEMBERS * BLOCKS_PER_MEMBER);
 	before = blocks;
-	assert_int_equal(grants_granter(scene.grants, scene.bed->now_ns), 0);
+	assert_int_equal(grants_current_granter(scene.grants, scene.bed->now_ns), 0);
 	assert_true(blocks - before > MEMBERS); // blocks are counted
 	assert_true(blocks - before < MEMBERS * BLOCKS_PER_MEMBER);
 	finish(&scene);
@@ -112,17 +112,19 @@ static void each_is_known_so_long_after_it_came_last(void **state) {
 		grants_member_alive(scene.grants, scene.bed->now_ns, nth_id(n % MEMBERS));
 		bed_pass(scene.bed, MS);
 	}
-	assert_int_equal(grants_granter(scene.grants, scene.bed->now_ns), 0);
+	assert_int_equal(grants_current_granter(scene.grants, scene.bed->now_ns), 0);
 	bed_pass(scene.bed, GRANTS_MEMBER_MIN_AGE_NS - (MEMBERS + 1) * MS);
 	for (uint32_t n = 3; n < MEMBERS; n++) {
 		if (n % 64 == 3)
-			assert_int_equal(grants_granter(scene.grants, scene.bed->now_ns), granter);
+			assert_int_equal(
+				grants_current_granter(scene.grants, scene.bed->now_ns), granter
+			);
 		if (granter == 0 || nth_id(n) < granter)
 			granter = nth_id(n);
 		bed_pass(scene.bed, MS);
 	}
 	bed_pass(scene.bed, 3 * MS);
-	assert_int_equal(grants_granter(scene.grants, scene.bed->now_ns), bed_id(0));
+	assert_int_equal(grants_current_granter(scene.grants, scene.bed->now_ns), bed_id(0));
 	finish(&scene);
 }
 
