@@ -25,24 +25,31 @@ struct ask_job {
 	struct history_question question;
 	struct history_answer *answer;
 	struct history_bins *bins[HISTORY_SERIES_MAX]; // a bin set for each point
+	uint32_t next_series; // a period lists its paths in the order of the period before
 	struct history_reader reader;
 	int64_t from_s, to_s; // only periods that begin in this range are merged
 	int64_t end_s;	      // end of the last merged period
 	int err;
 };
 
+static bool
+series_is_of(const struct history_series *series, const struct history_path_name *name) {
+	return series->name.peer == name->peer && strcmp(series->name.device, name->device) == 0 &&
+	       strcmp(series->name.peer_device, name->peer_device) == 0;
+}
+
 // Return the index of the series of the item's path; the number of series if there is none yet.
-static uint32_t series_find(const struct history_answer *answer, const struct history_item *item) {
-	uint32_t n = 0;
+static uint32_t series_find(struct ask_job *job, const struct history_item *item) {
+	const struct history_answer *answer = job->answer;
+	uint32_t n = job->next_series;
 
-	for (; n < answer->series_count; n++) {
-		const struct history_path_name *name = &answer->series[n]->name;
-
-		if (name->peer == item->path->peer &&
-		    strcmp(name->device, item->path->device) == 0 &&
-		    strcmp(name->peer_device, item->path->peer_device) == 0)
-			break;
+	if (n >= answer->series_count || !series_is_of(answer->series[n], item->path)) {
+		for (n = 0; n < answer->series_count; n++) {
+			if (series_is_of(answer->series[n], item->path))
+				break;
+		}
 	}
+	job->next_series = n + 1;
 	return n;
 }
 
@@ -50,7 +57,7 @@ static uint32_t series_find(const struct history_answer *answer, const struct hi
 static struct history_bins *
 bins_for(struct ask_job *job, const struct history_item *item, uint32_t point) {
 	struct history_answer *answer = job->answer;
-	uint32_t place = series_find(answer, item);
+	uint32_t place = series_find(job, item);
 
 	if (place == HISTORY_SERIES_MAX) {
 		answer->is_cut = true;
@@ -114,7 +121,8 @@ static void block_merge(void *ctx, const uint8_t *bytes, size_t used) {
 		else if (job->question.all_paths || item.path->peer == job->question.peer) {
 			bins = bins_for(job, &item, (uint32_t)point);
 			if (bins != NULL)
-				history_bins_merge(bins, &item.bins);
+				history_bins_get(&item.bins, bins);
+			wire_reader_fail(&job->reader.items, wire_reader_error(&item.bins));
 		}
 	}
 	answer->damaged += !wire_reader_ok(&job->reader.items);

@@ -49,13 +49,19 @@ void history_bins_add(struct history_bins *bins, bool answered, uint64_t latency
 		bins->max_ns = latency_ns;
 }
 
+static void totals_merge(
+	struct history_bins *into, uint32_t sent, uint32_t lost, uint64_t min_ns, uint64_t max_ns
+) {
+	into->sent = saturated_sum(into->sent, sent);
+	into->lost = saturated_sum(into->lost, lost);
+	if (min_ns != 0 && (into->min_ns == 0 || min_ns < into->min_ns))
+		into->min_ns = min_ns;
+	if (max_ns > into->max_ns)
+		into->max_ns = max_ns;
+}
+
 void history_bins_merge(struct history_bins *into, const struct history_bins *from) {
-	into->sent = saturated_sum(into->sent, from->sent);
-	into->lost = saturated_sum(into->lost, from->lost);
-	if (from->min_ns != 0 && (into->min_ns == 0 || from->min_ns < into->min_ns))
-		into->min_ns = from->min_ns;
-	if (from->max_ns > into->max_ns)
-		into->max_ns = from->max_ns;
+	totals_merge(into, from->sent, from->lost, from->min_ns, from->max_ns);
 	for (uint32_t n = 0; n < HISTORY_BINS; n++)
 		into->counts[n] = saturated_sum(into->counts[n], from->counts[n]);
 }
@@ -116,30 +122,31 @@ static uint32_t get_u32(struct wire_reader *reader) {
 	return (uint32_t)value;
 }
 
-void history_bins_get(struct wire_reader *reader, struct history_bins *ret_bins) {
-	struct history_bins bins = {.sent = get_u32(reader), .lost = get_u32(reader)};
-	uint32_t used = get_u32(reader);
-	uint64_t at = 0, spread_ns;
+void history_bins_get(struct wire_reader *reader, struct history_bins *into) {
+	uint32_t sent = get_u32(reader), lost = get_u32(reader), used = get_u32(reader);
+	uint32_t at[HISTORY_BINS], counts[HISTORY_BINS];
+	uint64_t min_ns = 0, spread_ns = 0, place = 0;
 
-	if (used > HISTORY_BINS || bins.lost > bins.sent)
+	if (used > HISTORY_BINS || lost > sent)
 		wire_reader_fail(reader, -EBADMSG);
 	if (used > 0) {
-		bins.min_ns = wire_get_varint(reader);
+		min_ns = wire_get_varint(reader);
 		spread_ns = wire_get_varint(reader);
-		if (bins.min_ns == 0 || bins.min_ns > INT64_MAX || spread_ns > INT64_MAX)
+		if (min_ns == 0 || min_ns > INT64_MAX || spread_ns > INT64_MAX)
 			wire_reader_fail(reader, -EBADMSG);
-		bins.max_ns = bins.min_ns + spread_ns;
 	}
 	for (uint32_t n = 0; n < used && wire_reader_ok(reader); n++) {
 		uint64_t step = wire_get_varint(reader);
-		uint32_t count = get_u32(reader);
 
-		at += step < HISTORY_BINS ? step : HISTORY_BINS;
-		if (at >= HISTORY_BINS || count == 0 || (n > 0 && step == 0))
+		counts[n] = get_u32(reader);
+		place += step < HISTORY_BINS ? step : HISTORY_BINS;
+		if (place >= HISTORY_BINS || counts[n] == 0 || (n > 0 && step == 0))
 			wire_reader_fail(reader, -EBADMSG);
-		else
-			bins.counts[at] = count;
+		at[n] = (uint32_t)place;
 	}
-	if (wire_reader_ok(reader))
-		*ret_bins = bins;
+	if (!wire_reader_ok(reader))
+		return;
+	totals_merge(into, sent, lost, min_ns, min_ns + spread_ns);
+	for (uint32_t n = 0; n < used; n++)
+		into->counts[at[n]] = saturated_sum(into->counts[at[n]], counts[n]);
 }

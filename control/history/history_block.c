@@ -242,7 +242,7 @@ read_path(struct history_reader *reader, struct wire_reader *body, struct histor
 		return;
 	}
 	item->path = &reader->names[number];
-	history_bins_get(body, &item->bins);
+	item->bins = *body;
 }
 
 static void read_node(

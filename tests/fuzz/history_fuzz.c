@@ -19,9 +19,12 @@ static void read_items(size_t used) {
 	while (history_reader_next(&reader, &item)) {
 		must(item.kind == HISTORY_ITEM_NODE || item.seconds > 0);
 		if (item.kind == HISTORY_ITEM_PATH) {
-			must(item.bins.lost <= item.bins.sent);
-			must(history_bins_percentile(&item.bins, 500) <= item.bins.max_ns);
-			(void)history_block_put_path(&copy, item.path, &item.bins);
+			struct history_bins bins = {0};
+
+			history_bins_get(&item.bins, &bins);
+			must(bins.lost <= bins.sent);
+			must(history_bins_percentile(&bins, 500) <= bins.max_ns);
+			(void)history_block_put_path(&copy, item.path, &bins);
 		} else if (item.kind == HISTORY_ITEM_PERIOD) {
 			(void)history_block_put_period(&copy, item.begin_s, item.seconds);
 		} else {

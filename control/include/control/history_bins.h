@@ -30,5 +30,6 @@ uint64_t history_bins_count(const struct history_bins *bins);
 uint64_t history_bins_percentile(const struct history_bins *bins, uint32_t permille);
 
 void history_bins_put(struct wire_writer *writer, const struct history_bins *bins);
-// Read bins. The reader fails with -EBADMSG if they contradict themselves.
-void history_bins_get(struct wire_reader *reader, struct history_bins *ret_bins);
+// Read bins and add them to `into`. If they contradict themselves, the reader fails with -EBADMSG
+// and `into` is unchanged.
+void history_bins_get(struct wire_reader *reader, struct history_bins *into);

@@ -108,8 +108,8 @@ struct history_item {
 	int64_t begin_s; // the period of the item
 	uint32_t seconds;
 	const struct history_path_name *path; // HISTORY_ITEM_PATH: until the reader is used again
-	struct history_bins bins;
-	struct history_node node; // HISTORY_ITEM_NODE
+	struct wire_reader bins;	      // HISTORY_ITEM_PATH: for history_bins_get()
+	struct history_node node;	      // HISTORY_ITEM_NODE
 };
 
 struct history_reader {

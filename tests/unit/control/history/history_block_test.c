@@ -64,10 +64,12 @@ static void a_block_returns_its_items_with_their_times_and_names(void **state) {
 		}
 		if (item.kind == HISTORY_ITEM_PATH) {
 			struct history_path_name name = path_of(paths++ % 3);
+			struct history_bins bins = {0};
 
 			assert_string_equal(item.path->node, name.node);
 			assert_string_equal(item.path->peer_device, "mlx5_1");
-			assert_int_equal(item.bins.sent, 1);
+			history_bins_get(&item.bins, &bins);
+			assert_int_equal(bins.sent, 1);
 		}
 	}
 	assert_true(wire_reader_ok(&reader.items));

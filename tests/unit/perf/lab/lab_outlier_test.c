@@ -161,7 +161,8 @@ static void what_weighs_most_is_said(void **state) {
 		{OUTLIER_STEAL_NS, 10 * MS, "the hypervisor stole 10 ms of 50 ms", 0},
 		{OUTLIER_MAJOR, 2, "2 page faults from disk", 0},
 		{OUTLIER_MIGRATED, 1, "moved to another processor", 0},
-		{OUTLIER_INVOLUNTARY, 3, "3 involuntary and 0 voluntary context switches within 12 ms", 0},
+		{OUTLIER_INVOLUNTARY, 3,
+		 "3 involuntary and 0 voluntary context switches within 12 ms", 0},
 		{OUTLIER_MINOR, 5, "5 page faults within 12 ms", 0},
 		{OUTLIER_KHZ, 800000, "no cause in the kernel's counters", 0},
 	};
