@@ -169,11 +169,12 @@ class Page:
                              self.text.encode())
 
 
-def node_check(kind, text):
+def node_check(kind, text, **environment):
     with Page(text) as page:
         done = subprocess.run(
             [FEEDS / "kubernetes" / "tocsin-node-check", kind, "127.0.0.1", str(page.port)],
-            text=True, check=False, capture_output=True, timeout=PATIENCE_S)
+            text=True, check=False, capture_output=True, timeout=PATIENCE_S,
+            env={**os.environ, **environment})
     assert page.asked[0].startswith("GET /health/node HTTP/1.0\r\n"), page.asked
     return done.returncode, done.stdout
 
@@ -204,17 +205,48 @@ def node_problem_detector_runs_the_check_for_both_conditions():
     assert definition["pluginConfig"]["max_output_length"] == 80
     conditions = [one["type"] for one in definition["conditions"]]
     assert conditions == ["TocsinProblem", "TocsinDrain"]
-    for rule, condition, kind in zip(definition["rules"], conditions, ("npd", "drain")):
+    # The first result publishes both conditions, and only a drain has consequences.
+    assert definition["pluginConfig"]["skip_initial_status"] is True
+    for rule, condition, kind in zip(definition["rules"], reversed(conditions), ("hold", "npd")):
         assert rule["condition"] == condition and rule["args"] == [kind], rule
         assert rule["path"].endswith("/tocsin-node-check"), rule
 
 
 def a_check_is_answered_before_its_deadline():
-    """The script waits 3 s for a line, node-problem-detector 5 s for the script."""
+    """The script waits 2 s for a line, node-problem-detector 5 s for the script."""
     since = time.monotonic()
     status, _ = node_check("npd", None)
     print(f"# no answer: told after {time.monotonic() - since:.1f} s", flush=True)
     assert status == 2, status
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, socket.socket() as first:
+        first.connect(full.getsockname())  # fills the backlog: no later connect() ends
+        port = full.getsockname()[1]
+        with socket.socket() as second:
+            second.setblocking(False)
+            second.connect_ex(full.getsockname())
+            done = subprocess.run(
+                [FEEDS / "kubernetes" / "tocsin-node-check", "npd", "127.0.0.1", str(port)],
+                text=True, check=False, capture_output=True, timeout=PATIENCE_S)
+    assert done.returncode == 2 and done.stdout.startswith("unknown: no agent answers"), done
+
+
+def the_drain_that_is_held_changes_with_a_certain_answer_only():
+    with tempfile.TemporaryDirectory(prefix="tocsin-feeds-") as place:
+        file = pathlib.Path(place, "last")
+
+        def held(drain):
+            return node_check("hold", f"ok: n2\nnagios 0\nnpd 0\ndrain {drain}\n",
+                              TOCSIN_HOLD=str(file))
+
+        assert held(2) == (0, "ok: n2\n") and not file.exists()
+        for drain, status in ((0, 0), (2, 0), (1, 1), (2, 1), ("x", 1), (0, 0), (1, 1)):
+            assert held(drain)[0] == status, (drain, status)
+        assert node_check("hold", "", TOCSIN_HOLD=str(file))[0] == 1  # the agent died
+        for torn in ("", "2\n", "1 0\n", "$(exit)\n"):
+            file.write_text(torn)
+            assert held(2)[0] == 0, torn
+        file.unlink()
+        assert node_check("hold", "drain 1\n", TOCSIN_HOLD=f"{place}/none/last")[0] == 1
 
 
 def an_agent_that_only_observes_has_no_effect_and_is_quoted():
@@ -444,6 +476,8 @@ if __name__ == "__main__":
         ("--exit=drain wants the name of a node", what_to_drain_is_asked_of_one_node),
         ("a check without a binary exits with the words of /health/node",
          a_check_without_a_binary_exits_with_the_words_of_the_page),
+        ("a drain that is held changes only with a certain answer",
+         the_drain_that_is_held_changes_with_a_certain_answer_only),
         ("node-problem-detector runs the check for both conditions",
          node_problem_detector_runs_the_check_for_both_conditions),
         ("an agent that hangs is unknown before node-problem-detector's deadline",
