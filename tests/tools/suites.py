@@ -25,8 +25,8 @@ import pathlib
 DIRECTORIES = {"release": "build", "asan": "build-asan", "tsan": "build-tsan",
                "fuzz": "build-fuzz"}
 KINDS_OF_LEVEL = {1: {"release", "asan"}, 2: set(DIRECTORIES), 3: set(DIRECTORIES)}
-LEVEL_TWO_SUITES = {"browser", "perf-truth", "prometheus", "slurm", "soft-rxe", "spec", "torch",
-                    "vm"}
+LEVEL_TWO_SUITES = {"browser", "kubernetes", "perf-truth", "prometheus", "slurm", "soft-rxe",
+                    "spec", "torch", "vm"}
 NAMED_SUITES = {"packages"}  # minutes of building and downloading
 ASAN_SUITES = {"comms", "dataplane", "fuzz", "hostile", "nccl-plugin", "net", "perf",
                "ras", "smoke", "soft", "soft-model", "soft-programs", "unit", "verdict"}
@@ -34,10 +34,10 @@ ASAN_SUITES = {"comms", "dataplane", "fuzz", "hostile", "nccl-plugin", "net", "p
 NO_NETWORK = {"ras", "sim", "fuzz", "spec"}
 # These suites use the machine's own network: Slurm resolves no name where loopback is the only
 # address, and packages are downloaded.
-SHARED_NETWORK = {"packages", "slurm"}
+SHARED_NETWORK = {"kubernetes", "packages", "slurm"}
 # How much of a processor a test takes while it runs, before that was ever measured.
 WAITING_SUITES = {"agent", "mpi", "python", "torch", "netns", "hostile", "slurm", "prometheus",
-                  "feeds", "smoke", "vm"}
+                  "feeds", "kubernetes", "smoke", "vm"}
 WAITING_SHARE = 0.25
 
 

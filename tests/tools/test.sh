@@ -15,12 +15,16 @@ sanitizer_options() {
 test_packages() {
 	case ${1##*/} in # SUITE/NAME stands for NAME
 	"") echo "test mpi" ;;
-	--all) echo "test test-all slurm fuzz vm soft-rxe spec browser mpi mpich torch" ;;
+	--all)
+		echo "test test-all slurm fuzz vm soft-rxe spec browser kubernetes"
+		echo "mpi mpich torch"
+		;;
 	--failed) echo "test" ;;
 	vm | guest | ports) echo "test vm" ;;
 	soft-rxe | soft_rxe) echo "test vm soft-rxe" ;;
 	spec | spec_membership) echo "test spec" ;;
 	browser | page_browser) echo "test browser" ;;
+	kubernetes) echo "test kubernetes" ;;
 	torch | torch_gloo) echo "test torch" ;;
 	mpi_openmpi) echo "test mpi" ;;
 	mpi | mpi_mpich) echo "test mpi mpich" ;;
