@@ -148,8 +148,46 @@ def a_node_can_do_so_for_itself():
         done = run(rest, [row("n3", True)], mode="check", SLURMD_NODENAME="n3")
         assert done.returncode == 0 and "n3: drained" in done.stdout, done
         assert {path for _, path, _ in rest.asked} == {f"/slurm/{rests.API}/node/n3"}, rest.asked
-        done = run(rest, [row("n3", True)], mode="check", SLURMD_NODENAME="../n3")
+        done = run(rest, [row("../n3", True)], mode="check", SLURMD_NODENAME="../n3")
         assert done.returncode == 1 and "not valid in Slurm" in done.stdout, done
+
+
+def a_node_for_itself_asks_slurm_only_where_a_change_is_possible():
+    """slurmd waits for its health program before it registers, and Slurm may not answer then."""
+    RECORD.unlink(missing_ok=True)
+    with rests.Rest(NAMES) as rest:
+        for finding, words in ((row("n3"), ""),
+                               (row("n3", True, advice="warn"), ""),
+                               (row("n3", True, advice="restart"), ""),
+                               (row("n3", True, grade="unknown", advice="show"), "do not know"),
+                               (row("n2"), "do not know")):
+            done = run(rest, [finding], mode="check", SLURMD_NODENAME="n3")
+            assert done.returncode == 0 and words in done.stdout, (finding, done)
+            assert bool(words) == bool(done.stdout), (finding, done)
+            assert rest.asked == [], (finding, rest.asked)
+        assert "n3: drained" in run(rest, [row("n3", True)], mode="check",
+                                    SLURMD_NODENAME="n3").stdout
+        done = run(rest, [row("n3")], "--settle=1s", mode="check", SLURMD_NODENAME="n3")
+        assert "n3: undrained" in done.stdout, done
+        # One more round to see that the drain is gone; then there is nothing to ask.
+        run(rest, [row("n3")], mode="check", SLURMD_NODENAME="n3")
+        count = len(rest.asked)
+        run(rest, [row("n3")], mode="check", SLURMD_NODENAME="n3")
+        assert len(rest.asked) == count, rest.asked[count:]
+
+
+def a_reason_of_another_program_is_neither_replaced_nor_ended():
+    for reason in ("slurm-operator: pod is cordoned", "slurm-operator: tocsin: NodeSilent",
+                   "NHC: check_fs_mount", "[node_problem] gpu", "Epilog error", "Tocsin: x"):
+        with rests.Rest(NAMES) as rest:
+            rest.nodes["n2"].update(state=["IDLE", "DRAIN"], reason=reason)
+            for findings in ([row("n2", True)], [row("n2")]):
+                for mode in ("sync", "check"):
+                    done = run(rest, findings, mode=mode, SLURMD_NODENAME="n2")
+                    assert done.returncode == 0, done
+            assert states(rest)["n2"] == (["IDLE", "DRAIN"], reason), (reason, states(rest))
+            assert {verb for verb, _, _ in rest.asked} == {"GET"}, rest.asked
+            assert "drained by somebody else" in run(rest, [row("n2", True)]).stdout
 
 
 def the_token_goes_along_from_file_or_environment():
@@ -293,7 +331,10 @@ if __name__ == "__main__":
         a_drain_is_ours_also_if_nobody_says_that_it_was_done, a_drain_of_somebody_else_stays,
         a_state_that_is_not_understood_changes_nothing,
         a_name_that_would_be_an_address_is_left_out, a_unix_socket_does_as_well,
-        a_node_can_do_so_for_itself, the_token_goes_along_from_file_or_environment,
+        a_node_can_do_so_for_itself,
+        a_node_for_itself_asks_slurm_only_where_a_change_is_possible,
+        a_reason_of_another_program_is_neither_replaced_nor_ended,
+        the_token_goes_along_from_file_or_environment,
         a_token_that_is_none_is_refused_and_never_said,
         answers_that_make_no_sense_change_nothing_and_are_said, an_update_that_is_refused_is_said,
         nobody_who_answers_is_waited_for_without_end, no_proxy_of_the_environment_sees_the_token,

@@ -677,15 +677,21 @@ def scontrol_that_misbehaves_leads_to_nothing(slurm, verdicts):
 
 
 def health_program_drains_its_own_node(_, verdicts):
-    wrapper = verdicts.directory / "health"
+    wrapper, scontrol = verdicts.directory / "health", verdicts.directory / "scontrol"
     log = verdicts.directory / "health.log"
-    with bed.Slurm(["n1", "n2"], health=wrapper) as slurm:
-        # As tocsin-slurm-health does, but for the places of this test.
-        wrapper.write_text(
-            f"#!/bin/sh\nexport SLURM_CONF={slurm.conf} PATH={os.environ['PATH']}\n"
-            f"exec {program} slurm check {' '.join(verdicts.agent.where)} --settle 1s "
-            f"--record {record_of(slurm)} >>{log} 2>&1\n")
-        wrapper.chmod(0o755)
+    slurm = bed.Slurm(["n1", "n2"], health=wrapper)
+    # As tocsin-slurm-health does, but for the places of this test.
+    wrapper.write_text(
+        f"#!/bin/sh\nexport SLURM_CONF={slurm.conf} PATH={os.environ['PATH']}\n"
+        f"exec {program} slurm check {' '.join(verdicts.agent.where)} --settle 1s "
+        f"--scontrol {scontrol} --record {record_of(slurm)} >>{log} 2>&1\n")
+    # Healthy nodes register although scontrol hangs, as it does while slurmd starts (nhc#159).
+    scontrol.write_text("#!/bin/sh\nexec sleep 1000\n")
+    for script in (wrapper, scontrol):
+        script.chmod(0o755)
+    with slurm:
+        assert log.exists() and log.read_text() == "", log.read_text()
+        scontrol.write_text('#!/bin/sh\nexec scontrol "$@"\n')
         verdicts.rows["n2"] = row("n2", "check-failed", state="alive", reason="CheckDisk")
         clusters.wait_until("n2 drained", lambda: slurm.is_drained("n2"))
         assert slurm.reason("n2").startswith("tocsin: CheckDisk: "), slurm.reason("n2")

@@ -65,6 +65,8 @@ static const char details[] =
 	"sync compares the output of `scontrol show node` with the agent's verdicts,\n"
 	"again and again. check does so once for the node that SLURMD_NODENAME names,\n"
 	"which slurmd sets; tocsin-slurm-health runs it as Slurm's HealthCheckProgram.\n"
+	"check asks Slurm only if a drain of the node is advised or recorded, because\n"
+	"Slurm may not answer before slurmd, which waits for check, has registered.\n"
 	"\n"
 	"A node is drained with the reason \"tocsin: REASON: EVIDENCE\". Its own agent is\n"
 	"asked first. If only the node itself is said to have reported the fault, and its\n"

@@ -412,6 +412,21 @@ static int round_decide_nodes(
 	return 0;
 }
 
+// Return true if a round for one node may change that node: a drain of it is advised or recorded.
+// Otherwise Slurm is not read. slurmd runs its health program before it registers, and scontrol may
+// hang until that program ends.
+static bool round_needs_slurm(
+	const struct slurm_rounds *rounds, const struct slurm_findings *findings, const char *node
+) {
+	const struct slurm_finding *finding = slurm_findings_find(findings, node);
+
+	if (drain_record_find(&rounds->record, node) != NULL)
+		return true;
+	if (finding == NULL || finding->advice == SLURM_ADVICE_UNKNOWN)
+		round_print(rounds, node, "left as it is", slurm_why_words(SLURM_WHY_UNKNOWN));
+	return finding != NULL && finding->advice == SLURM_ADVICE_DRAIN;
+}
+
 int slurm_round(struct slurm_rounds *rounds, const json_t *health, const char *only) {
 	struct slurm_findings findings;
 	char why[DRAIN_WHY_BYTES];
@@ -429,6 +444,10 @@ int slurm_round(struct slurm_rounds *rounds, const json_t *health, const char *o
 	drain_record_free(&rounds->record);
 	err = drain_record_read(rounds->record_file, &rounds->record, why);
 	record_report_error(rounds, rounds->unread, err == 0 ? "" : why);
+	if (only != NULL && !round_needs_slurm(rounds, &findings, only)) {
+		slurm_findings_free(&findings);
+		return 0;
+	}
 	err = round_read_nodes(rounds, only, &nodes);
 	if (err == 0) {
 		if (rounds->trouble[0] != '\0') {

@@ -39,8 +39,9 @@ void slurm_rounds_fini(struct slurm_rounds *rounds);
 // Return true if the drain is ours: as recorded, or extended by Slurm itself.
 bool slurm_drain_is_recorded(const struct drain_record *record, const struct slurm_node *node);
 
-// Run one round for the node `only`, or for all if it is NULL. Returns 0, even if single nodes
-// could not be changed, or -errno after reporting why nothing could be read.
+// Run one round for the node `only`, or for all if it is NULL. A round for one node asks Slurm only
+// if that node may change. Returns 0, even if single nodes could not be changed, or -errno after
+// reporting why nothing could be read.
 int slurm_round(struct slurm_rounds *rounds, const json_t *health, const char *only);
 // Report once that the agent or Slurm could not be queried.
 void slurm_round_report_error(struct slurm_rounds *rounds, const char *what);
