@@ -43,6 +43,7 @@ INSTALLED = {
     f"{LIBDIR}/tocsin/libtocsin-mpi.so": 0o755,
     "bin/tocsin-perf": 0o755,
     "libexec/tocsin/tocsin-root": 0o755,
+    "libexec/tocsin/tocsin-slurm-epilog": 0o755,
     "libexec/tocsin/tocsin-slurm-health": 0o755,
     "libexec/tocsin/tocsin-slurm-requeue": 0o755,
     "sbin/tocsind": 0o755,

@@ -459,12 +459,24 @@ def what_excludes_each_other_is_refused():
         assert not (bed.directory / "tocsin.prom").exists()
 
 
+def epilog_fails_on_a_node_that_is_to_be_drained_only():
+    for say, status in ((DRAIN, 1), (HEALTHY, 0), *((say, 0) for say in NEITHER.values())):
+        with Bed(say) as bed:
+            done = bed.run(FEEDS / "tocsin-slurm-epilog", SLURMD_NODENAME="n2")
+            assert done.returncode == status, (say, done)
+            assert ("node-down" in done.stderr) == (status == 1), done
+    with Bed(HEALTHY) as bed:
+        done = bed.run(FEEDS / "tocsin-slurm-epilog", SLURMD_NODENAME="n2",
+                       TOCSIN_SOCKET=f"{bed.directory}/none")
+        assert (done.returncode, done.stderr) == (0, ""), done
+
+
 def shellcheck_finds_nothing():
     if shutil.which("shellcheck") is None:
         raise tap.Skip("shellcheck is not installed")
     done = subprocess.run(
         ["shellcheck", "-x", FEEDS / "flux/tocsin-flux", FEEDS / "pbs/tocsin-pbs",
-         FEEDS / "kubernetes/tocsin-node-check",
+         FEEDS / "kubernetes/tocsin-node-check", FEEDS / "tocsin-slurm-epilog",
          FEEDS / "nhc/tocsin.nhc"], text=True, check=False, stdout=subprocess.PIPE)
     assert done.returncode == 0, done.stdout
 
@@ -507,5 +519,7 @@ if __name__ == "__main__":
         ("a directory that takes nothing keeps the old file",
          a_directory_that_takes_nothing_keeps_the_old_file),
         ("--textfile excludes what it cannot go with", what_excludes_each_other_is_refused),
+        ("Slurm's Epilog fails on a node that is to be drained only",
+         epilog_fails_on_a_node_that_is_to_be_drained_only),
         ("shellcheck finds nothing", shellcheck_finds_nothing),
     ])

@@ -14,13 +14,25 @@ import tempfile
 import tap
 
 
+# Stand-ins of Slurm's programs. Questions are answered from the environment and not recorded.
+STAND_IN = """#!/bin/sh
+case "${{0##*/}} $*" in
+"sbatch --version") echo "$VERSION"; exit ;;
+"scontrol show config") echo "SlurmctldParameters = $PARAMETERS"; exit ;;
+"scontrol show job 17") echo "$JOB"; exit ;;
+esac
+echo "${{0##*/}}" "$@" >>"{asked}"
+exit {ends}
+"""
+
+
 def played(status, scontrol=0, words=("./train", "--resume"), **environment):
-    """The script's exit status, what was asked of srun and scontrol, and what was said."""
+    """The script's exit status, the orders to srun, sbatch and scontrol, and what was said."""
     with tempfile.TemporaryDirectory() as directory:
         asked = pathlib.Path(directory, "asked")
-        for name, ends in (("srun", status), ("scontrol", scontrol)):
+        for name, ends in (("srun", status), ("scontrol", scontrol), ("sbatch", 0)):
             program = pathlib.Path(directory, name)
-            program.write_text(f'#!/bin/sh\necho {name} "$@" >>"{asked}"\nexit {ends}\n')
+            program.write_text(STAND_IN.format(asked=asked, ends=ends))
             program.chmod(0o755)
         done = subprocess.run(
             ["sh", SCRIPT, *words], text=True, capture_output=True, check=False,
@@ -64,7 +76,35 @@ def test_refused():
     assert status == 2 and not asked and "a command is wanted" in said, said
 
 
+def test_submitted():
+    """A job is submitted with --requeue=expedite where Slurm has that."""
+    for version, parameters, option in (
+            ("slurm 25.11.0", "a,enable_expedited_requeue", "--requeue=expedite"),
+            ("slurm 26.05.4", "enable_expedited_requeue", "--requeue=expedite"),
+            ("slurm 25.11.0-0rc1", "enable_expedited_requeue", "--requeue=expedite"),
+            ("slurm 25.11.0", "(null)", "--requeue"),
+            ("slurm 25.05.3", "enable_expedited_requeue", "--requeue"),
+            ("slurm-wlm 22.05.8", "enable_expedited_requeue", "--requeue"),
+            ("slurm x.y", "enable_expedited_requeue", "--requeue"),
+            ("", "enable_expedited_requeue", "--requeue")):
+        status, asked, said = played(0, words=("--submit", "-N", "8", "my job.sh"),
+                                     VERSION=version, PARAMETERS=parameters)
+        assert (status, asked, said) == (0, [f"sbatch {option} -N 8 my job.sh"], ""), \
+            (version, parameters, asked, said)
+
+
+def test_expedited():
+    """An expedited job is left to Slurm."""
+    status, asked, said = played(75, SLURM_JOB_ID="17",
+                                 JOB="JobId=17 Requeue=1 ExpeditedRequeue=Yes Restarts=0")
+    assert (status, asked) == (75, ["srun ./train --resume"]), asked
+    assert "Slurm expedites job 17" in said, said
+    _, asked, _ = played(75, SLURM_JOB_ID="17", JOB="JobId=17 ExpeditedRequeue=No")
+    assert asked[1:] == ["scontrol requeue 17"], asked
+
+
 if __name__ == "__main__":
     SCRIPT = sys.argv[1]
     tap.run([(test.__doc__.strip().rstrip("."), test)
-             for test in (test_gone, test_own_end, test_enough, test_refused)])
+             for test in (test_gone, test_own_end, test_enough, test_refused, test_submitted,
+                          test_expedited)])
