@@ -21,7 +21,7 @@ import tap
 REAL = ("sh", "awk", "cat", "cut", "dirname", "env", "grep", "printf", "sed", "sort", "uniq", "wc",
         "xargs", "cp", "rm", "date", "mkdir", "tail")
 VERBS = ("help setup build run demo soak swarm vm test try debug lint bench fuzz package "
-         "clean").split()
+         "release clean").split()
 DPKG_ALL = 'shift 2\nfor one in "$@"; do echo "ii  $one"; done'
 
 
@@ -131,7 +131,7 @@ def fuzzed(targets, *arguments):
             (root / directory).mkdir(parents=True)
         for target in targets:
             (root / "tests/fuzz" / f"{target}_fuzz.c").touch()
-        for part in ("setup", "build", "test", "package"):
+        for part in ("setup", "build", "test", "package", "release"):
             (root / "tests/tools" / f"{part}.sh").touch()
         stand_ins = "tool() { echo echo; }\nbuild() { :; }\n"
         (root / "tests/tools/build.sh").write_text(stand_ins, encoding="utf-8")
