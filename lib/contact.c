@@ -495,8 +495,11 @@ int contact_json(struct contact *contact, const char *question, json_t **ret_ans
 	json_t *answer = NULL;
 	const char *words;
 	char *line;
-	int err = contact_ask(contact, question);
+	int err;
 
+	// Bytes behind an earlier answer belong to no question.
+	contact->begin = contact->end;
+	err = contact_ask(contact, question);
 	// If a relayed answer breaks off, its line is incomplete, and the next line gives the
 	// reason.
 	for (int lines = contact->target->node != NULL ? 2 : 1; err == 0 && lines > 0; lines--) {

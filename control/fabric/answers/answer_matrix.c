@@ -211,12 +211,16 @@ static const struct listing_ops ops = {
 
 static bool matrix_step(struct session *session) {
 	struct matrix *matrix = session->work;
-	const char *error = collect_error_text(&matrix->collect);
 
-	if (error == NULL && !matrix_number_nodes(session, matrix))
-		error = "out of memory";
-	if (error != NULL) {
-		session_fail(session, "no paths could be collected: %s", error);
+	if (matrix->collect.answer == NULL) {
+		session_fail(
+			session, "no paths could be collected: %s",
+			collect_error_text(&matrix->collect)
+		);
+		return true;
+	}
+	if (!matrix_number_nodes(session, matrix)) {
+		session_fail(session, "out of memory");
 		return true;
 	}
 	matrix->listing.count = ras_paths_count(matrix->collect.answer->paths);

@@ -211,10 +211,12 @@ static void paths_drop(void *work) {
 
 static bool all_step(struct session *session) {
 	struct paths *paths = session->work;
-	const char *error = collect_error_text(&paths->collect);
 
-	if (error != NULL) {
-		session_fail(session, "no paths could be collected: %s", error);
+	if (paths->collect.answer == NULL) {
+		session_fail(
+			session, "no paths could be collected: %s",
+			collect_error_text(&paths->collect)
+		);
 		return true;
 	}
 	paths->count = ras_paths_count(paths->collect.answer->paths);
