@@ -10,6 +10,10 @@
 #include <fcntl.h>
 #include <limits.h>
 
+// libibverbs of rdma-core before version 34 lacks this call. The weak reference lets a program link
+// with such a library, as the relocatable archive does.
+#pragma weak ibv_reg_dmabuf_mr
+
 // Make a descriptor non-blocking, because readers poll elsewhere, and close-on-exec.
 static int prepare_event_fd(int fd) {
 	int flags = fcntl(fd, F_GETFL);
@@ -152,10 +156,13 @@ system_reg_mr(struct ibv_pd *pd, void *address, size_t length, int access, struc
 static int system_reg_dmabuf_mr(
 	struct ibv_pd *pd, const struct verbs_dmabuf *dmabuf, int access, struct ibv_mr **ret_mr
 ) {
-	struct ibv_mr *mr = ibv_reg_dmabuf_mr(
+	struct ibv_mr *mr;
+
+	if (ibv_reg_dmabuf_mr == NULL)
+		return -EOPNOTSUPP;
+	mr = ibv_reg_dmabuf_mr(
 		pd, dmabuf->offset, dmabuf->length, dmabuf->iova, dmabuf->fd, access
 	);
-
 	if (mr == NULL)
 		return verbs_error_from_object(mr);
 	*ret_mr = mr;
