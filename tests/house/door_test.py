@@ -95,8 +95,8 @@ def words_too_many_or_empty_are_refused():
                              (["try"], "try takes a NAME"),
                              (["try", "a", "asan", "b"], "try takes a NAME"),
                              (["try", "a", "fuzz"], "'fuzz' is not one of: release asan tsan"),
-                             (["package"], "package takes one word: deb"),
-                             (["package", "rpm"], "package takes one word: deb"),
+                             (["package"], "package takes one word: "),
+                             (["package", "snap"], "package takes one word: "),
                              (["debug"], "debug takes a NAME"),
                              (["debug", "--", "-q"], "debug takes a NAME"),
                              (["debug", "a", "x", "--", "-q"], "debug: 'x' is not one of")):

@@ -3,29 +3,20 @@
 """Debian packages of this tree: reproducible, without complaints of lintian, installed in a bare
 Debian and purged without a rest.
 
-    deb_test.py SOURCE-ROOT
-
-The packages are those of `./dev package deb` if it ran after the last change of the tree; else they
-are built. A second build in another directory, without the compiler cache, must give the same
-bytes. The bare Debian is kept in ~/.cache/tocsin/packages for all trees.
+A second build in another directory, without the compiler cache, must give the same bytes.
 """
 
 import os
 import pathlib
-import shutil
 import subprocess
-import sys
 import tempfile
 
+import bare
 import tap
+from bare import ROOT, debs, run
 
-ROOT = pathlib.Path(sys.argv[1]).resolve()
 PACKAGES = {"tocsin", "tocsin-perf", "libtocsin1", "libtocsin-dev", "libtocsin-verbs",
             "tocsin-bridges", "python3-tocsin", "tocsin-doc"}
-CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache",
-                     "tocsin", "packages")
-BARE = CACHE / "bookworm.tar"
-MIRROR = "http://deb.debian.org/debian"
 OVERRIDES_MAX = 3
 
 INSTALL = """
@@ -61,41 +52,8 @@ print(importlib.metadata.version("tocsin"))
 """
 
 
-def run(*words, **options):
-    """Run a command and return its standard output. A failure shows the end of its output."""
-    done = subprocess.run([str(word) for word in words], text=True, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, **options)
-    assert done.returncode == 0, \
-        f"{words}: {done.returncode}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
-    return done.stdout
-
-
-def build(directory, **environment):
-    """Build the packages of the tree in a directory."""
-    script = '. tests/tools/setup.sh; . tests/tools/build.sh; . tests/tools/package.sh; ' \
-             'say() { echo "$@" >&2; }; package_deb "$1"'
-    run("sh", "-euc", script, "sh", directory, cwd=ROOT, env={**os.environ, **environment})
-
-
-def newest_change():
-    names = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=ROOT)
-    paths = [ROOT / name for name in names.split("\0") if name]
-    return max(path.stat().st_mtime for path in paths if path.is_file())
-
-
 def built():
-    """The directory of the packages; they are built unless they are newer than the tree."""
-    directory = ROOT / "build-deb"
-    finished = directory / "finished"
-    if not finished.exists() or finished.stat().st_mtime < newest_change():
-        build(directory)
-    return directory
-
-
-def debs(directory):
-    """name -> file, without those of debug symbols."""
-    return {path.name.split("_")[0]: path for path in directory.glob("*.deb")
-            if "-dbgsym" not in path.name}
+    return bare.built("deb")
 
 
 def all_packages_are_built():
@@ -105,7 +63,7 @@ def all_packages_are_built():
 def two_builds_in_two_directories_give_the_same_bytes():
     with tempfile.TemporaryDirectory(prefix="tocsin-packages-") as place:
         other = pathlib.Path(place, "another", "place")
-        build(other, CCACHE_DISABLE="1", TZ="Pacific/Apia")
+        bare.package_function("package_deb", other, CCACHE_DISABLE="1", TZ="Pacific/Apia")
         files = sorted(path.name for path in built().glob("*.deb"))
         assert files == sorted(path.name for path in other.glob("*.deb")), files
         different = [name for name in files
@@ -126,61 +84,13 @@ def lintian_finds_neither_errors_nor_warnings():
     assert len(overrides) <= OVERRIDES_MAX, overrides
 
 
-class Debian:
-    """A bare Debian in a directory, with the packages in /packages."""
-
-    def __init__(self):
-        if os.geteuid() != 0:
-            raise tap.Skip("a bare Debian needs root")
-        if not BARE.exists():
-            make_bare_debian()
-        self.root = pathlib.Path(tempfile.mkdtemp(prefix="tocsin-packages-"))
-        run("tar", "-C", self.root, "-xf", BARE)
-        shutil.copy("/etc/resolv.conf", self.root / "etc" / "resolv.conf")
-        (self.root / "packages").mkdir()
-        for path in debs(built()).values():
-            shutil.copy(path, self.root / "packages")
-
-    def run(self, script, network=True):
-        """Run a script in this system. Its processes and mounts end with it."""
-        inside = 'mount -t proc proc "$1/proc"; mount -t sysfs sysfs "$1/sys"; ' \
-                 'mount --bind /dev "$1/dev"; exec chroot "$1" /bin/sh -c "$2"'
-        own_network = [] if network else ["--net"]
-        loopback = "" if network else "ip link set lo up; "
-        return run("unshare", "--mount", "--pid", "--fork", "--kill-child", *own_network,
-                   "sh", "-euc", loopback + inside, "sh", self.root, script,
-                   env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8",
-                        "HOME": "/root", "DEBIAN_FRONTEND": "noninteractive"})
-
-    def files(self):
-        """The files and directories with this project's name. The users of the units stay in
-        /etc/passwd, as Debian has it, so that no other user gets their number."""
-        return {str(path.relative_to(self.root)) for path in self.root.rglob("*")
-                if "tocsin" in path.name and not path.is_relative_to(self.root / "packages")}
-
-    def close(self):
-        shutil.rmtree(self.root)
-
-
-def make_bare_debian():
-    """Make the bare Debian; its name appears when it is whole."""
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="tocsin-packages-") as place:
-        run("debootstrap", "--variant=minbase", "bookworm", place, MIRROR)
-        for path in pathlib.Path(place, "var/cache/apt/archives").glob("*.deb"):
-            path.unlink()
-        fresh = BARE.with_suffix(".new")
-        run("tar", "-C", place, "-cf", fresh, ".")
-        fresh.replace(BARE)
-
-
 DEBIAN = []
 
 
 def debian():
     """The bare Debian with our packages installed; made once."""
     if not DEBIAN:
-        DEBIAN.append(Debian())
+        DEBIAN.append(bare.Bare("bookworm", debs(built()).values()))
         DEBIAN[0].run(INSTALL)
     return DEBIAN[0]
 

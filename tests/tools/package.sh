@@ -2,6 +2,9 @@
 # shellcheck shell=sh
 # Sourced by ./dev: packages for a distribution.
 
+packages_cache=${XDG_CACHE_HOME:-${HOME-}/.cache}/tocsin/packages
+debian_mirror=http://deb.debian.org/debian
+
 # Copy the files that git knows or does not ignore. Their time is that of the copy, so that
 # SOURCE_DATE_EPOCH replaces the time in every package.
 export_tree() {
@@ -9,6 +12,32 @@ export_tree() {
 	git ls-files -z --cached --others --exclude-standard |
 		tar --create --null --files-from=- --ignore-failed-read --file=- |
 		tar --extract --touch --file=- --directory="$1"
+}
+
+# Print the version of this tree.
+tree_version() {
+	sed -n "s/^\tversion: '\(.*\)',$/\1/p" meson.build
+}
+
+# Run a command with its output in the file build.txt of a directory, and show the end of the output
+# if the command fails.
+run_logged() {
+	log=$1/build.txt
+	shift
+	"$@" >"$log" 2>&1 </dev/null && return
+	tail -n 30 "$log" >&2
+	say "package: the build failed; the file $log has its output"
+	return 1
+}
+
+# As run_logged, for a packager that calls meson by its name: PATH may begin with other Pythons
+# (build.sh). No object contains the name of the build directory, so the compiler cache may ignore
+# this name.
+run_builder() {
+	log_directory=$1
+	shift
+	run_logged "$log_directory" env CC="$(build_compiler release)" CCACHE_NOHASHDIR=1 \
+		PATH="/usr/bin:$PATH" "$@"
 }
 
 # Build the Debian packages of this tree in a directory that this function empties first. Print
@@ -19,28 +48,94 @@ package_deb() (
 	directory=$(cd "$1" && pwd)
 	touch "$directory/started"
 	export_tree "$directory/source"
-	CC=$(build_compiler release)
-	DEB_BUILD_OPTIONS=${DEB_BUILD_OPTIONS-parallel=$(nproc)}
-	# No object contains the name of the build directory, so the compiler cache may ignore it.
-	CCACHE_NOHASHDIR=1
-	# debhelper calls meson by its name, and PATH may begin with other Pythons (build.sh).
-	PATH=/usr/bin:$PATH
-	export CC DEB_BUILD_OPTIONS CCACHE_NOHASHDIR PATH
 	cd "$directory/source" || return
-	dpkg-buildpackage --build=binary --no-sign >"$directory/build.txt" 2>&1 </dev/null || {
-		tail -n 30 "$directory/build.txt" >&2
-		say "package: the build failed; the file $directory/build.txt has its output"
-		return 1
-	}
+	export DEB_BUILD_OPTIONS="${DEB_BUILD_OPTIONS-parallel=$(nproc)}"
+	run_builder "$directory" dpkg-buildpackage --build=binary --no-sign || return
 	rm -rf "$directory/source"
 	# The stamp has the time at which the build starts, so a file that changes later is newer.
 	mv "$directory/started" "$directory/finished"
 )
 
+# Build the RPM packages of this tree in a directory that this function empties first.
+package_rpm() (
+	rm -rf "$1"
+	mkdir -p "$1/SOURCES"
+	directory=$(cd "$1" && pwd)
+	touch "$directory/started"
+	version=$(tree_version)
+	export_tree "$directory/tocsin-$version"
+	date=$(LC_ALL=C date -u -d "$(dpkg-parsechangelog -SDate)" '+%a %b %d %Y')
+	sed "s/@VERSION@/$version/; s/@DATE@/$date/" packaging/rpm/tocsin.spec.in \
+		>"$directory/tocsin.spec"
+	tar -C "$directory" -czf "$directory/SOURCES/tocsin-$version.tar.gz" "tocsin-$version"
+	# Debian has the libraries, but rpm does not know its packages. Debian's rpm makes no
+	# packages of debug symbols, which the links of build identifiers are for.
+	run_builder "$directory" rpmbuild -bb --nodeps --define "_topdir $directory" \
+		--define '_build_id_links none' \
+		--define '_rpmfilename %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm' \
+		"$directory/tocsin.spec" || return
+	mv "$directory"/RPMS/*.rpm "$directory"
+	rm -rf "$directory/BUILD" "$directory/BUILDROOT" "$directory/RPMS" "$directory/SOURCES" \
+		"$directory/SPECS" "$directory/SRPMS" "$directory/tocsin-$version"
+	mv "$directory/started" "$directory/finished"
+)
+
+# Print the name of a tar file with a bare Debian of this suite. All trees share the file, and this
+# function makes it if it is missing (root).
+bare_debian() {
+	bare=$packages_cache/$1.tar
+	if [ ! -f "$bare" ]; then
+		mkdir -p "$packages_cache"
+		place=$(mktemp -d)
+		run_logged "$place" debootstrap --variant=minbase "$1" "$place/root" \
+			"$debian_mirror" || return
+		rm -f "$place"/root/var/cache/apt/archives/*.deb
+		tar -C "$place/root" -cf "$bare.new" .
+		mv "$bare.new" "$bare"
+		rm -rf "$place"
+	fi
+	printf '%s' "$bare"
+}
+
+# Run a script in a root directory. Its processes and mounts end with the script.
+in_root() {
+	# shellcheck disable=SC2016 # the inner shell expands the arguments
+	unshare --mount --pid --fork --kill-child sh -euc '
+		mount -t proc proc "$1/proc"
+		mount -t sysfs sysfs "$1/sys"
+		mount --bind /dev "$1/dev"
+		exec chroot "$1" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 \
+			HOME=/root DEBIAN_FRONTEND=noninteractive sh -euc "$2"' sh "$@"
+}
+
+# Unpack a tar file into a new root directory, whose programs can resolve names.
+unpack_root() {
+	mkdir -p "$2"
+	tar -C "$2" -xf "$1"
+	cp /etc/resolv.conf "$2/etc/resolv.conf"
+}
+
+# Print the sizes of files, and their names from the root of the tree.
+list_built() {
+	stat --format='%9s  %n' "$@"
+}
+
 verb_package() {
-	[ "$*" = deb ] || die "package takes one word: deb"
-	need build package
-	say "package: building; the output goes to build-deb/build.txt"
-	package_deb build-deb
-	(cd build-deb && ls -l -- *.deb) | awk '{ printf "%9d  build-deb/%s\n", $5, $NF }'
+	case $* in
+	deb | rpm) ;;
+	*) die "package takes one word: deb or rpm" ;;
+	esac
+	say "package: building; the output goes to build-$1/build.txt"
+	case $1 in
+	deb)
+		need build package
+		package_deb build-deb
+		list_built build-deb/*.deb
+		;;
+	rpm)
+		need build package-rpm
+		package_rpm build-rpm
+		list_built build-rpm/*.rpm
+		;;
+	esac
 }
