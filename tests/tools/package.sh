@@ -115,6 +115,46 @@ unpack_root() {
 	cp /etc/resolv.conf "$2/etc/resolv.conf"
 }
 
+# Print the name of a tar file with the root in which the archives are built. The name has the
+# digest of the script that makes the root. One root is kept.
+archive_root() {
+	digest=$(sha256sum packaging/archive/prepare.sh | cut -c1-12)
+	prepared=$packages_cache/archive-$digest.tar
+	if [ ! -f "$prepared" ]; then
+		bare=$(bare_debian bullseye)
+		unpack_root "$bare" "$1"
+		cp packaging/archive/prepare.sh "$1/prepare.sh"
+		run_logged "$1" in_root "$1" "sh /prepare.sh $debian_mirror" || return
+		rm -f "$packages_cache"/archive-*.tar
+		tar -C "$1" -cf "$prepared.new" .
+		mv "$prepared.new" "$prepared"
+		rm -rf "$1"
+	fi
+	printf '%s' "$prepared"
+}
+
+# Build the relocatable archives of this tree, for x86-64 and aarch64, in a directory that this
+# function empties first.
+package_archive() (
+	rm -rf "$1"
+	mkdir -p "$1"
+	directory=$(cd "$1" && pwd)
+	touch "$directory/started"
+	prepared=$(archive_root "$directory/root")
+	unpack_root "$prepared" "$directory/root"
+	export_tree "$directory/root/source"
+	for machine in x86_64 aarch64; do
+		name=tocsin-$(tree_version)-linux-$machine
+		run_logged "$directory" in_root "$directory/root" \
+			"sh /source/packaging/archive/build.sh /source $machine /$name" || return
+		tar -C "$directory/root" --sort=name --owner=0 --group=0 --numeric-owner \
+			--mtime="@$(git log -1 --format=%ct)" -cf - "$name" |
+			gzip -n9 >"$directory/$name.tar.gz"
+	done
+	rm -rf "$directory/root"
+	mv "$directory/started" "$directory/finished"
+)
+
 # Print the sizes of files, and their names from the root of the tree.
 list_built() {
 	stat --format='%9s  %n' "$@"
@@ -122,8 +162,13 @@ list_built() {
 
 verb_package() {
 	case $* in
-	deb | rpm) ;;
-	*) die "package takes one word: deb or rpm" ;;
+	deb | rpm | archive) ;;
+	*) die "package takes one word: deb, rpm or archive" ;;
+	esac
+	case $1 in
+	archive)
+		[ "$(id -u)" -eq 0 ] || die "package $1 needs root: it uses chroot"
+		;;
 	esac
 	say "package: building; the output goes to build-$1/build.txt"
 	case $1 in
@@ -136,6 +181,11 @@ verb_package() {
 		need build package-rpm
 		package_rpm build-rpm
 		list_built build-rpm/*.rpm
+		;;
+	archive)
+		need package-archive
+		package_archive build-archive
+		list_built build-archive/*.tar.gz
 		;;
 	esac
 }
