@@ -155,6 +155,39 @@ package_archive() (
 	mv "$directory/started" "$directory/finished"
 )
 
+# Make a container image, an OCI layout, in a directory that this function empties first. The second
+# directory has the Debian packages.
+package_image() (
+	rm -rf "$1"
+	mkdir -p "$1"
+	directory=$(cd "$1" && pwd)
+	touch "$directory/started"
+	bare=$(bare_debian bookworm)
+	unpack_root "$bare" "$directory/root"
+	mkdir "$directory/root/packages"
+	cp "$2"/tocsin_*.deb "$2"/libtocsin-verbs_*.deb "$directory/root/packages"
+	run_logged "$directory" in_root "$directory/root" \
+		"$(cat packaging/image/install.sh)" || return
+	rmdir "$directory/root/packages"
+	rm "$directory/root/etc/resolv.conf"
+	image=$directory/tocsin
+	# shellcheck disable=SC2016 # the inner shell expands the arguments
+	run_logged "$directory" sh -euc '
+		umoci init --layout "$1"
+		umoci new --image "$1:$2"
+		umoci insert --image "$1:$2" "$3" /
+		umoci config --image "$1:$2" --config.user tocsin \
+			--config.entrypoint /usr/sbin/tocsind --config.cmd=--foreground \
+			--config.env RUNTIME_DIRECTORY=/run/tocsin \
+			--config.volume /var/lib/tocsin \
+			--config.label "org.opencontainers.image.version=$2" \
+			--config.label org.opencontainers.image.licenses=BSD-3-Clause
+		umoci gc --layout "$1"
+		' sh "$image" "$(tree_version)" "$directory/root" || return
+	rm -rf "$directory/root"
+	mv "$directory/started" "$directory/finished"
+)
+
 # Print the sizes of files, and their names from the root of the tree.
 list_built() {
 	stat --format='%9s  %n' "$@"
@@ -162,11 +195,11 @@ list_built() {
 
 verb_package() {
 	case $* in
-	deb | rpm | archive) ;;
-	*) die "package takes one word: deb, rpm or archive" ;;
+	deb | rpm | archive | image) ;;
+	*) die "package takes one word: deb, rpm, archive or image" ;;
 	esac
 	case $1 in
-	archive)
+	archive | image)
 		[ "$(id -u)" -eq 0 ] || die "package $1 needs root: it uses chroot"
 		;;
 	esac
@@ -186,6 +219,12 @@ verb_package() {
 		need package-archive
 		package_archive build-archive
 		list_built build-archive/*.tar.gz
+		;;
+	image)
+		need build package package-image
+		package_deb build-deb
+		package_image build-image build-deb
+		list_built build-image/tocsin/blobs/sha256/*
 		;;
 	esac
 }

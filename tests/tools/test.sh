@@ -30,7 +30,7 @@ test_packages() {
 	mpi | mpi_mpich) echo "test mpi mpich" ;;
 	slurm | slurm_mesh) echo "test slurm" ;;
 	fuzz) echo "test fuzz" ;;
-	packages*) echo "package package-rpm package-archive packages" ;;
+	packages*) echo "package package-rpm package-archive package-image packages" ;;
 	prometheus* | stats_scipy | perf) echo "test test-all" ;;
 	unit-*) echo "run" ;;
 	*)
