@@ -130,6 +130,16 @@ def in_installation(test):
     return call
 
 
+def all_that_is_installed_is_built_for_this_test():
+    """`./dev test` builds no more than the tests name, and the installation builds nothing."""
+    info = {name: json.loads((BUILD / "meson-info" / f"intro-{name}.json").read_text())
+            for name in ("targets", "tests")}
+    needs = next(test["depends"] for test in info["tests"] if test["name"] == "deploy")
+    missing = [target["name"] for target in info["targets"]
+               if target["installed"] and target["id"] not in needs]
+    assert not missing, missing
+
+
 @in_installation
 def everything_is_installed_where_it_is_looked_for(_, prefix):
     for name, mode in INSTALLED.items():
@@ -326,6 +336,7 @@ def soft_run_finds_the_library_wherever_all_was_moved_to(root, prefix):
 
 
 TESTS = [
+    all_that_is_installed_is_built_for_this_test,
     soft_run_finds_the_library_wherever_all_was_moved_to,
     everything_is_installed_where_it_is_looked_for,
     nothing_else_is_installed,
