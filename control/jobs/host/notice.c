@@ -13,7 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+// Agents of two versions work together, and a notice reaches both. So a newer version keeps all
+// fields of a notice, appends its own, and gives a notice that differs more a kind of its own.
 #define NOTICE_VERSION 2
+#define NOTICE_VERSION_MIN 2 // oldest version that is read
 #define HEARD_NOTICES_MAX \
 	1024 // queued received notices; more are dropped, and their senders resend
 #define ROSTER_ROW_BYTES 20
@@ -411,7 +414,7 @@ void notice_handle(struct jobhost *host, uint64_t origin, const void *bytes, siz
 	wire_reader_init(reader, bytes, size);
 	version = wire_get_u8(reader);
 	notice.kind = wire_get_u8(reader);
-	if (version == NOTICE_VERSION && notice.kind == NOTICE_LEVEL) {
+	if (version >= NOTICE_VERSION_MIN && notice.kind == NOTICE_LEVEL) {
 		handle_level(host, reader);
 		return;
 	}
@@ -424,7 +427,7 @@ void notice_handle(struct jobhost *host, uint64_t origin, const void *bytes, siz
 	fact_ns = wire_get_u64(reader);
 	comm = comm_find_by_key(host, &key);
 	next = comm_next_past(host, &key, NULL);
-	if (!wire_reader_ok(reader) || version != NOTICE_VERSION)
+	if (!wire_reader_ok(reader) || version < NOTICE_VERSION_MIN)
 		return;
 	if (notice.kind == NOTICE_GONE)
 		departed_ranks_notify(host, &key);

@@ -246,6 +246,33 @@ static void a_notice_waits_for_the_clock_of_its_sender(void **state) {
 	close_rank(&rank);
 }
 
+// A newer agent may append fields. Version 1 had another layout.
+static void a_notice_of_a_newer_version_is_read_as_far_as_it_is_known(void **state) {
+	static const struct {
+		uint8_t version;
+		bool is_read;
+	} rows[] = {{1, false}, {3, true}, {UINT8_MAX, true}};
+	struct bed *bed = *state;
+	struct one_rank rank = open_rank(bed, 1, 0);
+
+	know_the_peer(bed);
+	pass_seconds(bed, 5);
+	for (uint32_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		uint8_t bytes[256];
+		struct wire_writer writer;
+
+		wire_writer_init(&writer, bytes, sizeof(bytes));
+		put_notice_head(&writer, NOTICE_GONE, 0, now_ns(bed) - PEER_BEHIND_NS);
+		wire_put_u32(&writer, 5 + n);
+		wire_put_string(&writer, "test", 4);
+		wire_put_u64(&writer, 7);
+		bytes[0] = rows[n].version;
+		notice_put(bed, &writer, bytes);
+		assert_int_equal(told_gone(&rank), rows[n].is_read ? 1u << (5 + n) : 0);
+	}
+	close_rank(&rank);
+}
+
 static void a_rank_that_registers_after_an_end_begins_an_attempt(void **state) {
 	struct bed *bed = *state;
 	struct one_rank first = open_rank(bed, 1, 0), second;
@@ -572,6 +599,7 @@ UNIT_GROUP(jobhost_attempt) {
 	const struct CMUnitTest tests[] = {
 		TEST(an_end_before_a_rank_registered_is_not_told_to_it),
 		TEST(a_notice_waits_for_the_clock_of_its_sender),
+		TEST(a_notice_of_a_newer_version_is_read_as_far_as_it_is_known),
 		TEST(a_rank_that_registers_after_an_end_begins_an_attempt),
 		TEST(late_news_of_an_end_part_the_ranks_that_registered_before_and_after),
 		TEST(a_set_with_an_end_before_the_registration_is_not_taken),
