@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 
+import later
 import lint
 import tap
 
@@ -117,6 +118,12 @@ def unit_list_said(table, *tests):
             lint.ROOT = before
 
 
+def each_edit_of_the_later_release_applies_to_this_tree():
+    for name in (*later.EDITS, "meson.build"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert later.edit(name, text) != text, name
+
+
 def lint_wants_a_program_for_each_unit_test():
     table = ("\t'lib': {'groups': {'lib': 'a b ' +\n\t\t'x_c'}},\n"
              "\t'd': ['lib', 'unit', lib_dep],\n")
@@ -128,7 +135,8 @@ def lint_wants_a_program_for_each_unit_test():
 
 
 if __name__ == "__main__":
-    FUZZ = pathlib.Path(sys.argv[1]).resolve() / "tests/tools/fuzz.py"
+    ROOT = pathlib.Path(sys.argv[1]).resolve()
+    FUZZ = ROOT / "tests/tools/fuzz.py"
     tap.run([
         ("fuzz prints the executions of a target without finding",
          fuzz_prints_executions_of_a_target_without_finding),
@@ -140,6 +148,8 @@ if __name__ == "__main__":
         ("fuzz runs a target that is named twice once",
          fuzz_runs_a_target_that_is_named_twice_once),
         ("fuzz ends its targets with itself", fuzz_ends_its_targets_with_itself),
+        ("each edit of the later release applies to this tree",
+         each_edit_of_the_later_release_applies_to_this_tree),
         ("lint wants commits of area, verb and reason", lint_wants_commits_of_area_verb_and_reason),
         ("lint wants one row for each unit test, by name",
          lint_wants_a_program_for_each_unit_test),

@@ -1,20 +1,22 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""`./dev bench upgrade`: eight agents change between an earlier build and this one, under load and
-with a job.
+"""`./dev bench upgrade`: eight agents change between two adjacent builds, under load and with a job.
 
     upgrade_bench.py BUILD-ROOT [--json]
 
-The earlier build is that of BASE. It is made once and kept in ~/.cache/tocsin/earlier. The table
-has a row for each play: the seconds until all agents are members again, and the longest time for
-which a peer missed a member. A play fails if an agent died or lost events, if a node got a bad
-verdict, or if the job was disturbed. Exit status 0 only if no play fails and no target is missed.
-The last column is the load of the machine: agents that get no processor for seconds miss targets.
+The first two builds are an earlier one, that of BASE, and this one. Then come this one and a later
+one, whose versions are one higher and which sends unknown fields (tests/tools/later.py). Both are
+kept in ~/.cache/tocsin. The table has a row for each play: the seconds until all agents are members
+again, and the longest time for which a peer missed a member. A play fails if an agent died or lost
+events, if a node got a bad verdict, or if the job was disturbed. Exit status 0 only if no play
+fails and no target is missed. The last column is the load of the machine: agents that get no
+processor for seconds miss targets.
 """
 
 import argparse
 import collections
 import contextlib
+import itertools
 import json
 import os
 import pathlib
@@ -30,6 +32,7 @@ import urllib.request
 import agents
 import cluster as clusters
 import earlier
+import later
 
 # The first commit with version 3 of the protocol and version 2 of the job socket. Earlier agents
 # have no key, and the cluster refuses them.
@@ -40,19 +43,20 @@ ROLLING_TARGET_S = 60
 MISSED_TARGET_S = 3  # silence before suspicion: docs/internals/membership.md
 # An agent on a loaded machine is short of processor time. No other verdict may come of an upgrade.
 LOAD_VERDICTS = {"none", "healthy", "node-busy"}
-HARMLESS = {
-    ("unknown", "NotMember", "show"),  # an agent that is asked before it has joined
-    ("unknown", "None", "nothing"),  # the agent answers, its fabric is not probed yet
-    ("check-warning", "ProcessorShort", "warn"),  # node-busy, as the earlier build shows it
-}
+BUSY_OF_EARLIER = ("check-warning", "ProcessorShort", "warn")  # node-busy, as that build shows it
+# Reasons why the agent that is asked has no verdict: it has not joined, it does not probe yet, or it
+# got no processor for seconds.
+NOT_JUDGED = {"NotMember", "None", "OwnPause", "Settling"}
 BAD_EVENTS = {"SUSPECT", "UNREACHABLE", "DEAD", "DECLARED_DEAD", "BRAKE_ON", "CONFLICT", "FORGED",
               "KEY_CHANGED", "KEY_REFUSED", "OTHER_VERSION", "JOIN_REFUSED", "DIVERGED"}
 # Settings that the earlier build does not know. It does not start with them.
 NEW_SETTINGS = {"history.size"}
 KEPT_EVENTS = {"JOINED", "REJOINED", "LEFT", "MAINT"}
+UNSUPPORTED_FILE = re.compile(r' warn (\w+) [^\n]*reason="the file has an unsupported version"')
 ASK_SECONDS = 5
 PAUSE_SECONDS = 0.1  # between two rounds of questions to one agent
-HEAD = f"{'libtocsin':9} {'play':38} {'took':>7} {'target':>7} {'missed':>8}  load"
+HEAD = (f"{'builds':13} {'libtocsin':9} {'play':34} {'took':>7} {'target':>7} {'missed':>8}"
+        "  load")
 
 
 class Load:
@@ -92,10 +96,12 @@ class Load:
 class Play:
     """A cluster under load and with a job, whose agents change their program."""
 
-    def __init__(self, build, old_build):
-        self.cluster = clusters.Cluster(build, AGENTS)
+    def __init__(self, old_build, new_build, unknown_settings, states_differ):
+        self.cluster = clusters.Cluster(new_build, AGENTS)
         self.new = self.cluster.tocsind
         self.old = old_build / "agent" / "tocsind"
+        self.unknown_settings = unknown_settings  # those that the old program refuses
+        self.states_differ = states_differ  # state files have other versions
         self.load = Load(self.cluster)
         self.job_output = self.cluster.directory / "ring"
         self.job = None
@@ -117,25 +123,40 @@ class Play:
 
     def use(self, agent, program):
         agent.program = program
-        agent.without = NEW_SETTINGS if program == self.old else set()
+        agent.without = set(self.unknown_settings) if program == self.old else set()
 
     def start(self, ring):
         for agent in self.cluster.agents:
             self.use(agent, self.old)
         self.cluster.start().wait_ring(agents.WAIT_SECONDS)
         agents.wait_one_view(self.cluster)
-        sockets = [word for agent in self.cluster.agents
-                   for word in ("--socket", str(agent.directory / "job.sock"))]
+        self.ring = ring
         with open(self.job_output, "wb") as out:
             self.job = subprocess.Popen(
-                [ring, "--ranks", str(AGENTS), "--seconds", str(JOB_SECONDS), "--compute", "100",
-                 *sockets], stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+                self.ring_words("--seconds", str(JOB_SECONDS), "--compute", "100"), stdout=out,
+                stderr=subprocess.STDOUT, start_new_session=True)
         self.wait_ranks()
         self.load.start()
+
+    def ring_words(self, *words):
+        """The command of a job with a rank at each agent."""
+        sockets = [word for agent in self.cluster.agents
+                   for word in ("--socket", str(agent.directory / "job.sock"))]
+        return [self.ring, "--ranks", str(AGENTS), *words, *sockets]
 
     def wait_ranks(self):
         agents.wait_until("a rank of the job at each agent", lambda: all(
             agent.counters()["job"]["ranks"] == 1 for agent in self.cluster.agents))
+
+    def lose_rank(self):
+        """A rank of another job dies. All its other ranks, at agents of both builds, receive the
+        event with the same set."""
+        done = subprocess.run(self.ring_words("--kill", "2"), capture_output=True, text=True,
+                              timeout=agents.WAIT_SECONDS, check=False)
+        sets = re.findall(r"^rank (\d): failed set in the end: agreed view (\w+): 2$", done.stdout,
+                          re.MULTILINE)
+        assert sorted(rank for rank, _ in sets) == list("0134567") and \
+            len({view for _, view in sets}) == 1, done.stdout + done.stderr
 
     def keep_events(self, agent):
         """Store what an agent has seen in this run, before it ends."""
@@ -186,18 +207,24 @@ def roll(play, program):
         missed += absence_seconds(play, agent)
         if agent is play.cluster.agents[AGENTS // 2 - 1]:
             check_mix(play)
+            play.lose_rank()
     play.wait_ranks()
     return max(missed)
 
 
 def check_mix(play):
-    """Half of the agents have the other program: `tocsin status` of this build shows both."""
-    said = subprocess.run([str(play.cluster.tocsin), "status", "--socket",
-                           str(play.cluster.agents[0].socket)], capture_output=True, text=True,
-                          check=True).stdout
-    versions = {peer["version"] for peer in play.cluster.agents[0].ask("PEERS")["peers"]}
+    """Half of the agents have the other program: `tocsin status` shows both, with the client of
+    either build."""
+    first = play.cluster.agents[0]
+    versions = {peer["version"] for peer in first.ask("PEERS")["peers"]}
     assert len(versions) == 2, versions
-    if play.cluster.agents[0].program == play.new:
+    for program in (play.old, play.new):
+        said = subprocess.run([str(program.with_name("tocsin")), "status", "--socket",
+                               str(first.socket)], capture_output=True, text=True,
+                              check=True).stdout
+        assert f"of {AGENTS} agents" in said, said
+        if play.old.is_relative_to(earlier.CACHE) and play.old in (program, first.program):
+            continue  # that build does not show versions
         assert all(version in said for version in versions), said
 
 
@@ -268,13 +295,18 @@ def keep_orders(play):
     first.start()
     play.wait_members()
     wait_maintenance(play, "n7")
-    # The earlier build stores no maintenance, and leaves the files of this build alone.
+    # The old build does not read the file of the new one, and leaves it alone.
     restart_all(play, play.old)
+    wait_maintenance(play)
     restart_all(play, play.new)
     wait_maintenance(play, "n7")
     order_maintenance(first, "n7", "off")
     wait_maintenance(play)
     restart_all(play, play.old)
+    if play.states_differ:
+        for agent in play.cluster.agents:
+            ignored = set(UNSUPPORTED_FILE.findall(agent.log.read_text()))
+            assert {"maintenance_ignored", "remembered_members_ignored"} <= ignored, (agent.name, ignored)
 
 
 PLAYS = [(upgrade_one_by_one, ROLLING_TARGET_S), (downgrade_one_by_one, ROLLING_TARGET_S),
@@ -288,8 +320,10 @@ def faults_of(play):
             if event["event"] in BAD_EVENTS:
                 yield f"{agent.name}: {event['event']} {event['node']} {event['detail']}"
     for verdict, reason, advice in sorted(play.load.verdicts):
-        if (verdict, reason, advice) not in HARMLESS and (
-                verdict not in LOAD_VERDICTS or advice in ("drain", "drain-later", "restart")):
+        is_judged = verdict != "unknown" or reason not in NOT_JUDGED
+        if advice in ("drain", "drain-later", "restart") or (
+                is_judged and verdict not in LOAD_VERDICTS and
+                (verdict, reason, advice) != BUSY_OF_EARLIER):
             yield f"verdict {verdict} ({reason}), advice {advice}"
     said = play.job_output.read_text()
     if play.job.poll() is not None or said:
@@ -316,12 +350,25 @@ def show(row):
     def format_seconds(value):
         return "-" if value is None else f"{value:.1f} s"
 
-    print(f"{row['libtocsin']:9} {row['play']:38} {format_seconds(row['seconds']):>7} "
+    print(f"{row['builds']:13} {row['libtocsin']:9} {row['play']:34} {format_seconds(row['seconds']):>7} "
           f"{format_seconds(row['target_s']):>7} {format_seconds(row['missed_s']):>8} "
           f"{row['load']:5.0f}{'' if row['ok'] else '  FAILED'}", flush=True)
     for fault in row["faults"]:
         for line in fault.splitlines():
             print(f"    {line}", flush=True)
+
+
+def rows_of_builds(old, new, unknown_settings=(), states_differ=False):
+    """Yield the rows of all plays between two builds, each a name and a directory. The job runs
+    with the library of each build, so that an older library also meets newer agents."""
+    for name, build in (old, new):
+        with Play(old[1], new[1], unknown_settings, states_differ) as play:
+            play.start(build / "lib/job/examples/ring")
+            for action, target in PLAYS:
+                yield {"builds": f"{old[0]}, {new[0]}", "libtocsin": name,
+                       **run(play, action, target),
+                       "rounds": play.load.asked,
+                       "verdicts": sorted({verdict for verdict, _, _ in play.load.verdicts})}
 
 
 def main():
@@ -333,17 +380,14 @@ def main():
     rows = []
     if not asked.json:
         print(HEAD, flush=True)
-    old_build = earlier.build(BASE)
-    # The job runs with the library of each build, so that an older library also meets newer agents.
-    for name, build in (("earlier", old_build), ("new", asked.build)):
-        with Play(asked.build, old_build) as play:
-            play.start(build / "lib/job/examples/ring")
-            for action, target in PLAYS:
-                rows.append({"libtocsin": name, **run(play, action, target)})
-                if not asked.json:
-                    show(rows[-1])
-            verdicts = sorted({verdict for verdict, _, _ in play.load.verdicts})
-            rows[-1].update(rounds=play.load.asked, verdicts=verdicts)
+    with later.build() as later_build:
+        this = ("this", asked.build)
+        for row in itertools.chain(
+                rows_of_builds(("earlier", earlier.build(BASE)), this, NEW_SETTINGS),
+                rows_of_builds(this, ("later", later_build), states_differ=True)):
+            rows.append(row)
+            if not asked.json:
+                show(row)
     if asked.json:
         print(json.dumps({"bench": "upgrade", "base": BASE, "rows": rows}))
     return 0 if all(row["ok"] for row in rows) else 1

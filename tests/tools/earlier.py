@@ -40,6 +40,13 @@ def environment():
     return {**os.environ, "CCACHE_DEPEND": "1", **compiler}
 
 
+def append_to_version(text, name):
+    """Append +NAME to the version that a meson.build states."""
+    text, count = re.subn(r"(?m)^(\tversion: '[^']*)'", rf"\1+{name}'", text, count=1)
+    assert count == 1, f"{name}: meson.build states no version"
+    return text
+
+
 def write_source(commit, source):
     """Write the files of a commit, and append its name to the version."""
     shutil.rmtree(source, ignore_errors=True)
@@ -47,10 +54,7 @@ def write_source(commit, source):
     files = run("git", "-C", ROOT, "archive", commit)
     run("tar", "-x", "-C", source, input=files)
     project = source / "meson.build"
-    text, count = re.subn(r"(?m)^(\tversion: '[^']*)'", rf"\1+{commit}'", project.read_text(),
-                          count=1)
-    assert count == 1, f"{commit}: meson.build states no version"
-    project.write_text(text)
+    project.write_text(append_to_version(project.read_text(), commit))
 
 
 @contextlib.contextmanager
