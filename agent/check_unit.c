@@ -242,10 +242,10 @@ report_wire_denials(const struct agent_settings *settings, const struct unit *un
 				stream, "[device " SOFT_DEVICE_NAME "] wire = dpdk:net_af_packet",
 				"RestrictAddressFamilies=AF_PACKET", "dpdk.conf"
 			);
-		else if (!unit_gives_capability(unit, "CAP_NET_RAW"))
+		else if (!unit_gives_capability(unit, "CAP_NET_RAW") || !unit_gives_capability(unit, "CAP_NET_ADMIN"))
 			report_denied_setting(
 				stream, "[device " SOFT_DEVICE_NAME "] wire = dpdk:net_af_packet",
-				"AmbientCapabilities=CAP_NET_RAW", "dpdk.conf"
+				"AmbientCapabilities=CAP_NET_RAW CAP_NET_ADMIN", "dpdk.conf"
 			);
 	} else if (end == '\0' || end == ',') {
 		if (!unit_allows_device(unit, "vfio", "/dev/vfio"))

@@ -302,6 +302,11 @@ def what_the_unit_denies_is_named_with_the_drop_in_that_allows_it(place):
         assert not denials(place, change, [first, last]), change
     assert not denials(place, memif, [first, last])
     assert not denials(place, {"node.device": "soft"}, [first, last])
+    # DPDK sets the address of the interface, so CAP_NET_RAW alone does not suffice.
+    (drop_ins / "zz.conf").write_text(
+        "[Service]\nAmbientCapabilities=\nAmbientCapabilities=CAP_NET_RAW\n")
+    said = denials(place, packet, [first, last])
+    assert len(said) == 1 and "CAP_NET_ADMIN" in said[0], said
     # A unit of root lacks the capabilities to become another user; those of root.conf suffice.
     other = {"check.x.command": "/bin/true", "check.x.user": "nobody"}
     (drop_ins / "zz.conf").write_text("[Service]\nUser=root\n")
