@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""`./dev bench upgrade`: eight agents change between two adjacent builds, under load and with a job.
+"""`./dev bench upgrade`: eight agents change between two adjacent builds, under load.
 
     upgrade_bench.py BUILD-ROOT [--json]
 
@@ -44,8 +44,8 @@ MISSED_TARGET_S = 3  # silence before suspicion: docs/internals/membership.md
 # An agent on a loaded machine is short of processor time. No other verdict may come of an upgrade.
 LOAD_VERDICTS = {"none", "healthy", "node-busy"}
 BUSY_OF_EARLIER = ("check-warning", "ProcessorShort", "warn")  # node-busy, as that build shows it
-# Reasons why the agent that is asked has no verdict: it has not joined, it does not probe yet, or it
-# got no processor for seconds.
+# Reasons why the agent that is asked has no verdict: it has not joined, it does not probe yet, or
+# it got no processor for seconds.
 NOT_JUDGED = {"NotMember", "None", "OwnPause", "Settling"}
 BAD_EVENTS = {"SUSPECT", "UNREACHABLE", "DEAD", "DECLARED_DEAD", "BRAKE_ON", "CONFLICT", "FORGED",
               "KEY_CHANGED", "KEY_REFUSED", "OTHER_VERSION", "JOIN_REFUSED", "DIVERGED"}
@@ -306,7 +306,8 @@ def keep_orders(play):
     if play.states_differ:
         for agent in play.cluster.agents:
             ignored = set(UNSUPPORTED_FILE.findall(agent.log.read_text()))
-            assert {"maintenance_ignored", "remembered_members_ignored"} <= ignored, (agent.name, ignored)
+            assert {"maintenance_ignored", "remembered_members_ignored"} <= ignored, (
+                agent.name, ignored)
 
 
 PLAYS = [(upgrade_one_by_one, ROLLING_TARGET_S), (downgrade_one_by_one, ROLLING_TARGET_S),
@@ -350,7 +351,8 @@ def show(row):
     def format_seconds(value):
         return "-" if value is None else f"{value:.1f} s"
 
-    print(f"{row['builds']:13} {row['libtocsin']:9} {row['play']:34} {format_seconds(row['seconds']):>7} "
+    print(f"{row['builds']:13} {row['libtocsin']:9} {row['play']:34} "
+          f"{format_seconds(row['seconds']):>7} "
           f"{format_seconds(row['target_s']):>7} {format_seconds(row['missed_s']):>8} "
           f"{row['load']:5.0f}{'' if row['ok'] else '  FAILED'}", flush=True)
     for fault in row["faults"]:

@@ -117,7 +117,8 @@ EDITS = {
     "control/overlay/maintenance.c": [
         ("MAINTENANCE_VERSION 1", "MAINTENANCE_VERSION 2"),
         ("version != MAINTENANCE_VERSION", "version > MAINTENANCE_VERSION"),
-        ('"{s:i,s:s,s:O,s:I,s:o}", "version",', '"{s:i,s:i,s:s,s:O,s:I,s:o}", "next", 1, "version",'),
+        ('"{s:i,s:s,s:O,s:I,s:o}", "version",',
+         '"{s:i,s:i,s:s,s:O,s:I,s:o}", "next", 1, "version",'),
     ],
     "control/overlay/maintenance_detail.c": [
         ("return json_pack(\n\t\t\"{s:s,", "return json_pack(\n\t\t\"{s:i,s:s,"),
@@ -126,7 +127,8 @@ EDITS = {
     "control/overlay/member_list.c": [
         ("MEMBER_LIST_VERSION 1", "MEMBER_LIST_VERSION 2"),
         ("version != MEMBER_LIST_VERSION", "version > MEMBER_LIST_VERSION"),
-        ('"{s:i,s:s,s:s,s:o}", "version", MEMBER', '"{s:i,s:i,s:s,s:s,s:o}", "next", 1, "version", MEMBER'),
+        ('"{s:i,s:s,s:s,s:o}", "version", MEMBER',
+         '"{s:i,s:i,s:s,s:s,s:o}", "next", 1, "version", MEMBER'),
         ('"{s:s,s:s,s:s,s:I,s:b}", "address", address',
          '"{s:i,s:s,s:s,s:s,s:I,s:b}", "next", 1, "address", address'),
     ],

@@ -30,7 +30,9 @@ test_packages() {
 	mpi | mpi_mpich) echo "test mpi mpich" ;;
 	slurm | slurm_mesh) echo "test slurm" ;;
 	fuzz) echo "test fuzz" ;;
-	packages*) echo "package package-rpm package-archive package-image packages" ;;
+	packages_systemd) echo "package vm" ;;
+	packages) echo "package package-rpm package-archive package-image packages vm" ;;
+	packages_*) echo "package package-rpm package-archive package-image packages" ;;
 	prometheus* | stats_scipy | perf) echo "test test-all" ;;
 	unit-*) echo "run" ;;
 	*)

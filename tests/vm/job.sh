@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=dash
-# shellcheck disable=SC2154 # directory, devices and shares are set by lines of the host above
+# shellcheck disable=SC2154 # directory, devices, shares and systemd are set by the host above
 # The guest's first process when the host's files are in place. "$@" begins with the directories
 # to share for writing, then comes COMMAND; its status goes to the host, which ends the guest.
+# With systemd this script runs twice: as the first process, which becomes systemd, and as its unit.
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export HOME=/root TERM=dumb LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
 set -e # a first process that ends is a panic, and the host tells of that with the console
@@ -30,13 +31,35 @@ wire() {
 	END
 }
 
-[ "$devices" != wire ] || wire
+# Become a systemd that starts a journal and the unit of COMMAND, and nothing of the host's.
+become_systemd() {
+	for place in /etc/systemd/system /lib/systemd/system; do
+		rm -rf "$place"/*.wants "$place"/*.requires
+	done
+	echo >/etc/fstab
+	mkdir -p /run/systemd/system/sysinit.target.wants
+	ln -s /lib/systemd/system/systemd-journald.service /run/systemd/system/sysinit.target.wants
+	cat >/run/systemd/system/vm.service <<-UNIT
+		[Unit]
+		Requires=basic.target
+		After=basic.target
+		[Service]
+		ExecStart=/bin/sh /run/job
+		StandardOutput=journal
+		LimitMEMLOCK=infinity
+	UNIT
+	exec /lib/systemd/systemd --system --unit=vm.service --show-status=no --log-target=journal
+}
+
+[ "$devices" != wire ] || [ $$ != 1 ] || wire
 index=0
 while [ "$index" -lt "$shares" ]; do
-	mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,cache=mmap "write$index" "$1"
+	[ $$ != 1 ] || mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,cache=mmap \
+		"write$index" "$1"
 	index=$((index + 1))
 	shift
 done
+[ "$systemd" = no ] || [ $$ != 1 ] || become_systemd
 set +e
 (
 	cd "$directory" || exit 125

@@ -75,6 +75,8 @@ def parse(arguments):
     parser.add_argument("--devices", choices=("wire", "none", "ports"), default="wire",
                         help="wire (default): rxe0 and rxe1; none: no RDMA, no veth; ports: PCI "
                         "ports for DPDK")
+    parser.add_argument("--systemd", action="store_true", help="systemd is process 1, with a "
+                        "journal and no other unit; COMMAND is a unit of it")
     parser.add_argument("--memory", type=number(256, 65536), default=2048, metavar="MB",
                         help="of the guest, its writes included (default 2048)")
     parser.add_argument("--net", metavar="NETDEV", help="adds eth0, without address, on a netdev "
@@ -119,7 +121,7 @@ def skip_if_unavailable():
 def job_of(options):
     """The shell script that the guest goes on with when it has the host's files."""
     values = {"directory": os.getcwd(), "devices": options.devices,
-              "shares": str(len(options.write))}
+              "shares": str(len(options.write)), "systemd": "yes" if options.systemd else "no"}
     lines = [f"{name}={shlex.quote(value)}" for name, value in values.items()]
     words = " ".join(shlex.quote(word) for word in options.write + options.command)
     job = "\n".join([*lines, f"set -- {words}", (HERE / "job.sh").read_text(encoding="utf-8")])
