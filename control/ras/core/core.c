@@ -14,6 +14,17 @@
 
 // Time.
 
+// Remember a pause. If there are too many, the two oldest ones become one.
+static void pause_remember(struct ras *ras, uint64_t paused_ns) {
+	if (ras->pause_count == OWN_PAUSES_MAX) {
+		ras->pauses[1].length_ns += ras->pauses[0].length_ns;
+		ras->pause_count--;
+		memmove(ras->pauses, ras->pauses + 1, ras->pause_count * sizeof(ras->pauses[0]));
+	}
+	ras->pauses[ras->pause_count++] =
+		(struct own_pause){.observed_ns = ras->observed_ns, .length_ns = paused_ns};
+}
+
 void ras_enter(struct ras *ras, uint64_t now_ns) {
 	uint64_t paused_ns = 0;
 	uint64_t since_ns;
@@ -33,6 +44,7 @@ void ras_enter(struct ras *ras, uint64_t now_ns) {
 		ras->wake_ns = now_ns;
 		ras->now_ns = now_ns;
 		ras->observed_ns += since_ns;
+		pause_remember(ras, paused_ns);
 		// Pending frames were stamped during the pause, so their clocks would seem late. No
 		// wall clock is compared until the caller sets the own one again.
 		ras->wall = (struct wall_clock){0};

@@ -47,11 +47,21 @@ struct forget_order {
 	bool pending;	    // own unreachable peers are not announced yet
 };
 
+#define OWN_PAUSES_MAX 8
+
+// A time in which this agent was stopped.
+struct own_pause {
+	uint64_t observed_ns; // observed time of the pause, which does not advance during it
+	uint64_t length_ns;
+};
+
 struct ras {
 	// Time. `now` is the time of the caller. `observed` leaves out the time in which this agent
 	// was stopped: it judges no peer by its own pause.
 	uint64_t now_ns;
 	uint64_t observed_ns;
+	struct own_pause pauses[OWN_PAUSES_MAX]; // the oldest first
+	uint32_t pause_count;
 	uint64_t resumed_ns;	    // observed time at the end of this agent's latest pause
 	uint64_t long_pause_end_ns; // the same for the latest pause of at least suspect_ns
 	uint64_t wake_ns;	    // next wake-up needed, caller's time

@@ -42,6 +42,17 @@ uint64_t ras_self_incarnation(const struct ras *ras) {
 	return ras_self(ras)->incarnation;
 }
 
+// Return the time since `observed_ns`, with the pauses of this agent.
+static uint64_t age_with_pauses_ns(const struct ras *ras, uint64_t observed_ns) {
+	uint64_t age_ns = ras->observed_ns - observed_ns;
+
+	for (uint32_t n = 0; n < ras->pause_count; n++) {
+		if (ras->pauses[n].observed_ns > observed_ns)
+			age_ns += ras->pauses[n].length_ns;
+	}
+	return age_ns;
+}
+
 int ras_peer_at(const struct ras *ras, uint32_t slot, struct ras_peer *ret_peer) {
 	const struct peer_entry *entry;
 	uint64_t age_ns;
@@ -49,7 +60,7 @@ int ras_peer_at(const struct ras *ras, uint32_t slot, struct ras_peer *ret_peer)
 	if (slot >= ras->peers.entry_count || ras_entry(ras, slot)->record == NULL)
 		return -ENOENT;
 	entry = ras_entry(ras, slot);
-	age_ns = ras->observed_ns - entry->since_ns;
+	age_ns = age_with_pauses_ns(ras, entry->since_ns);
 	*ret_peer = (struct ras_peer){
 		.record = entry->record,
 		.slot = slot,

@@ -327,6 +327,25 @@ static void weak_evidence_is_looked_into_and_suspects_nobody(void **state) {
 	lone_destroy(lone);
 }
 
+// Regression: the pauses were missing from the times that the states had lasted.
+static void states_last_since_before_pauses_of_our_own(void **state) {
+	struct lone *lone = lone_of(4, 1);
+	uint32_t conn = lone_link(lone, 2);
+	uint64_t since_ns = lone_peer(lone, 2).since_ns, own_ns = lone_peer(lone, 1).since_ns;
+
+	(void)state;
+	for (uint32_t n = 0; n < 20; n++) {
+		lone_pass_beating(lone, 2 * SEC, conn);
+		lone->now_ns += 10 * SEC;
+		lone_pass(lone, 0);
+		lone_beat(lone, conn, 2, RAS_USE_NEXT);
+	}
+	assert_int_equal(ras_counters(lone->ras)->own_pauses, 20);
+	assert_int_equal(lone_peer(lone, 2).since_ns, since_ns);
+	assert_int_equal(lone_peer(lone, 1).since_ns, own_ns);
+	lone_destroy(lone);
+}
+
 static void time_in_which_we_were_stopped_is_nobodys_silence(void **state) {
 	struct lone *lone = lone_of(4, 1);
 	uint32_t conn = lone_link(lone, 2);
@@ -504,6 +523,7 @@ UNIT_GROUP(ras_liveness) {
 		cmocka_unit_test(proof_of_life_from_the_data_plane_clears_a_suspicion),
 		cmocka_unit_test(life_of_before_the_doubt_clears_no_suspicion),
 		cmocka_unit_test(weak_evidence_is_looked_into_and_suspects_nobody),
+		cmocka_unit_test(states_last_since_before_pauses_of_our_own),
 		cmocka_unit_test(time_in_which_we_were_stopped_is_nobodys_silence),
 		cmocka_unit_test(partition_is_held_as_unreachable_and_heals),
 		cmocka_unit_test(
