@@ -8,10 +8,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+static bool name_is_sound(const char *name) {
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789-_.";
+
+	return name[0] != '\0' && name[strspn(name, allowed)] == '\0';
+}
 
 static int file_read_line(const char *path, char *text, size_t size) {
 	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -52,15 +60,15 @@ int identity_find(struct agent *agent, struct ras_peer_info *ret_self) {
 
 	if (name[0] != '\0') {
 		snprintf(self.name, sizeof(self.name), "%s", name);
-	} else if (gethostname(self.name, RAS_NAME_MAX) != 0 || self.name[0] == '\0') {
+	} else if (gethostname(self.name, sizeof(self.name)) != 0 || !name_is_sound(self.name)) {
 		snprintf(
 			agent->detail, sizeof(agent->detail),
-			"this machine has no host name of at most %d bytes; give [node] name",
-			RAS_NAME_MAX - 1
+			"this machine has no host name of at most %d letters, digits, '-', '_' and "
+			"'.'; set one, or give [node] name",
+			RAS_NAME_MAX
 		);
 		return -EINVAL;
 	}
-	self.name[RAS_NAME_MAX] = '\0';
 
 	// The host includes the id of the network namespace. Agents in several namespaces of one
 	// machine, mostly in tests, represent different machines.

@@ -451,6 +451,19 @@ def every_contradiction_is_told_though_a_key_is_missing(place):
         assert words in done.stderr, (words, done.stderr)
 
 
+@in_place
+def a_host_name_that_is_no_node_name_is_refused(place):
+    """Regression: "(none)" became the name of a node, and a sound one of 63 bytes was refused."""
+    if os.geteuid() != 0:
+        raise tap.Skip("another host name needs root")
+    script = 'printf %s "$1" > /proc/sys/kernel/hostname && shift && exec "$@"'
+    for name, code in (("(none)", 2), ("a b", 2), ("n" * 64, 2), ("n" * 63, 0), ("N1.x_y-z", 0)):
+        done = tocsind("--uts", "sh", "-c", script, "sh", name, BUILD / "agent" / "tocsind",
+                       "--check-config", *settings(sound(place)), program="unshare")
+        assert done.returncode == code, (name, done)
+        assert code == 0 or "at most 63 letters, digits" in done.stderr, done
+
+
 def words_too_many_are_named():
     for arguments, words in (
             (["status"], 'takes no argument "status"'),
@@ -482,6 +495,7 @@ TESTS = [
     directory_is_the_same_with_slashes_behind_it,
     directories_that_cannot_be_written_are_named,
     every_contradiction_is_told_though_a_key_is_missing,
+    a_host_name_that_is_no_node_name_is_refused,
     words_too_many_are_named,
 ]
 
