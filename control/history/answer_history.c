@@ -88,7 +88,7 @@ void answer_history(struct session *session, const char *rest) {
 	if (*rest != '\0' || question.since_s > question.until_s) {
 		session_fail(
 			session, *rest != '\0' ? "HISTORY takes a node and two times"
-					       : "the first time is after the second"
+					       : "the begin is after the end; 1h is an hour ago"
 		);
 		free(past);
 		return;

@@ -126,6 +126,10 @@ void answer_events(struct session *session, const char *rest) {
 		);
 		return;
 	}
+	if (wanted.since_ns > wanted.until_ns) {
+		session_fail(session, "the begin is after the end; 1h is an hour ago");
+		return;
+	}
 	events = calloc(1, sizeof(*events));
 	if (!session_begin(session, events_step, free, events))
 		return;

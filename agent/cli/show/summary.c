@@ -303,11 +303,14 @@ static void add_versions(const json_t *versions, struct frame *frame) {
 		frame_add(frame, FRAME_TEXT, "mixed  versions %s: tocsin peers --versions", text);
 }
 
+// The members include those that are suspect or unreachable.
 void summary_view(const json_t *health, struct frame *frame) {
+	int64_t members = summary_number(health, "alive");
+
 	frame_add(
-		frame, FRAME_TEXT, "view   number %" PRId64 ", digest %s, %" PRId64 " alive",
-		summary_number(health, "view"), fact_word(health, "digest"),
-		summary_number(health, "alive")
+		frame, FRAME_TEXT, "view   number %" PRId64 ", digest %s, %" PRId64 " member%s",
+		summary_number(health, "view"), fact_word(health, "digest"), members,
+		members == 1 ? "" : "s"
 	);
 	add_versions(json_object_get(health, "versions"), frame);
 }
