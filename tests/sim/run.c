@@ -144,11 +144,15 @@ static void run_faults(struct run *run) {
 	if (world->options.nodes - world_count_up(world) > profile->brake_peers)
 		limit_ns += profile->brake_hold_ns;
 	run->result->converged_s = run_await_one_view(run, limit_ns);
-	if (isnan(run->result->converged_s) && profile->evidence)
+	if (isnan(run->result->converged_s) && profile->evidence) {
+		run->result->is_known_fault =
+			!world->invariants.broken && world_has_unproven_loss(world);
 		invariants_break(
 			world, world->straggler, NET_NOBODY,
-			"H: no one view %u s after the last fault", scenario->limit_s
+			"H: no one view %u s after the last fault%s", scenario->limit_s,
+			run->result->is_known_fault ? " (known fault N7)" : ""
 		);
+	}
 	if (world->faults.count == 0)
 		run->result->converged_s = NAN;
 	run_until(run, world->faults.begin_ns + run->length_ns);

@@ -338,6 +338,10 @@ int swarm_play(const struct run_options *options, uint32_t count, FILE *to, uint
 		}
 		if (!result.broken)
 			continue;
+		if (result.is_known_fault) {
+			swarm_tell(&run, &result, to);
+			continue;
+		}
 		// Print the run before shrinking it, in case time runs out.
 		swarm_tell(&run, &result, to);
 		if (broken++ == 0)

@@ -374,6 +374,44 @@ bool world_has_one_view(struct world *world) {
 	return true;
 }
 
+// Return whether all nodes that are up hold this node alike: 1 if it is up and alive, or off and
+// held by all or none; 0 if it is off, and some hold it while the others do not know it; else -1.
+static int world_compare_holders(const struct world *world, const struct node *held) {
+	uint32_t holders = 0, strangers = 0, others = 0;
+
+	for (uint32_t n = 0; n < world->options.nodes; n++) {
+		const struct node *node = &world->nodes[n];
+		struct ras_peer peer;
+
+		if (node->state == NODE_OFF)
+			continue;
+		if (ras_peer_find(node->ras, held->record->id, &peer) != 0)
+			strangers++;
+		else if (held->state != NODE_OFF ? peer.state == RAS_ALIVE : peer.state >= RAS_ALIVE && peer.state <= RAS_UNREACHABLE)
+			holders++;
+		else
+			others++;
+	}
+	if (held->state != NODE_OFF)
+		return strangers + others == 0 ? 1 : -1;
+	if (holders == 0 || strangers + others == 0)
+		return 1;
+	return others == 0 ? 0 : -1;
+}
+
+bool world_has_unproven_loss(const struct world *world) {
+	bool found = false;
+
+	for (uint32_t n = 0; n < world->options.nodes; n++) {
+		int compared = world_compare_holders(world, &world->nodes[n]);
+
+		if (compared < 0)
+			return false;
+		found = found || compared == 0;
+	}
+	return found;
+}
+
 bool world_await_one_view(struct world *world, uint64_t until_ns, uint64_t step_ns) {
 	for (;;) {
 		if (world->invariants.broken)

