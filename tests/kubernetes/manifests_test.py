@@ -332,9 +332,12 @@ def check_pods(first, second):
                second.inside(*check, "npd").stdout)
     assert second.inside(*check, "npd").returncode == 1
     assert second.probe("livenessProbe") and second.probe("readinessProbe")
-    # An agent that only observes gives no advice, and the condition for the taint is False.
+    # An agent that only observes gives no advice, and releases a drain from before.
     assert second.inside(*check, "drain").returncode == 2
-    assert second.inside(*check, "hold").returncode == 0
+    (second.place / "volume/run/held").write_text("1\n", encoding="ascii")
+    hold = ("env", "TOCSIN_HOLD=/run/tocsin/held", *check, "hold")
+    assert second.inside(*hold).returncode == 0
+    assert (second.place / "volume/run/held").read_text(encoding="ascii") == "0\n"
 
     # A node whose peers are gone keeps its pod, and an agent that hangs is restarted.
     second.process.send_signal(signal.SIGSTOP)

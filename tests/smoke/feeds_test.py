@@ -252,6 +252,12 @@ def the_drain_that_is_held_changes_with_a_certain_answer_only():
         for drain, status in ((0, 0), (2, 0), (1, 1), (2, 1), ("x", 1), (0, 0), (1, 1)):
             assert held(drain)[0] == status, (drain, status)
         assert node_check("hold", "", TOCSIN_HOLD=str(file))[0] == 1  # the agent died
+        # An agent that was put back to observing releases the drain, other checks are as before.
+        observes = "critical: n2 would be drained\nnagios 2\nnpd 1\ndrain 2\nact 0\n"
+        for kind, status in (("npd", 1), ("drain", 2), ("hold", 0)):
+            assert node_check(kind, observes, TOCSIN_HOLD=str(file))[0] == status, kind
+        assert held(2)[0] == 0
+        assert held("1\nact 1")[0] == 1
         for torn in ("", "2\n", "1 0\n", "$(exit)\n"):
             file.write_text(torn)
             assert held(2)[0] == 0, torn

@@ -129,6 +129,9 @@ bool page_health_node(const struct page_facts *facts, FILE *out) {
 		fputc('\n', out);
 	}
 	fprintf(out, "nagios %d\nnpd %d\ndrain %d\n", nagios[grade], npd[grade], drain);
+	// A starting agent has no snapshot yet, so it does not say whether it only observes.
+	if (!page_is_down(facts))
+		fprintf(out, "act %d\n", !snapshot->observes_only);
 	return drain == 1;
 }
 
