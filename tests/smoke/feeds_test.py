@@ -215,6 +215,9 @@ def node_problem_detector_runs_the_check_for_both_conditions():
     assert definition["pluginConfig"]["max_output_length"] == 80
     conditions = [one["type"] for one in definition["conditions"]]
     assert conditions == ["TocsinProblem", "TocsinDrain"]
+    # node-problem-detector rejects a rule with a longer timeout than the global one.
+    assert {rule["timeout"] for rule in definition["rules"]} == {"20s"}
+    assert definition["pluginConfig"]["timeout"] == "20s"
     # The first result publishes both conditions, and only a drain has consequences.
     assert definition["pluginConfig"]["skip_initial_status"] is True
     for rule, condition, kind in zip(definition["rules"], reversed(conditions), ("hold", "npd")):
@@ -223,7 +226,7 @@ def node_problem_detector_runs_the_check_for_both_conditions():
 
 
 def a_check_is_answered_before_its_deadline():
-    """The script waits 3 s for the page, node-problem-detector 5 s for the script."""
+    """The script waits 3 s for the page, node-problem-detector 20 s for the script."""
     since = time.monotonic()
     status, _ = node_check("npd", None)
     print(f"# no answer: told after {time.monotonic() - since:.1f} s", flush=True)
