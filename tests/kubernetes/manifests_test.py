@@ -35,7 +35,7 @@ ROOT, BUILD = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
 PROGRAMS = BUILD / "agent"
 DEPLOY, FEEDS = ROOT / "agent/deploy/kubernetes", ROOT / "agent/feeds/kubernetes"
 FILES = {path.name: list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
-         for path in (PROGRAMS / "tocsin.yaml", DEPLOY / "secret.yaml",
+         for path in (PROGRAMS / "tocsin.yaml", DEPLOY / "secret.yaml.example",
                       DEPLOY / "node-problem-detector.yaml", DEPLOY / "node-readiness-rule.yaml")}
 OBJECTS = [one for objects in FILES.values() for one in objects]
 SCRIPT = pathlib.Path(__file__).with_name("pod.sh")
@@ -132,6 +132,15 @@ def nothing_acts_by_default_and_the_taint_has_one_owner():
     assert setters == [DEPLOY / "node-readiness-rule.yaml"], setters
     page = (ROOT / "docs/kubernetes.md").read_text(encoding="utf-8")
     assert re.search(rf"^\| `{re.escape(key)}` \|.*node readiness controller", page, re.MULTILINE)
+
+
+def files_that_kubectl_applies_from_the_folder_have_no_key():
+    assert manifest("secret.yaml.example", "Secret")["metadata"]["name"] == "tocsin-key"
+    kinds = {one["kind"] for name, objects in FILES.items() for one in objects
+             if pathlib.Path(name).suffix in (".yaml", ".yml", ".json")}
+    assert "Secret" not in kinds and "DaemonSet" in kinds, kinds
+    assert {path.name for path in DEPLOY.iterdir()} - {"tocsin.yaml.in"} == \
+        set(FILES) - {"tocsin.yaml"}
 
 
 def volumes_of(pod, place, secrets, configs):
@@ -270,7 +279,7 @@ def need_root():
 
 def configuration_is_accepted_with_a_key_only():
     need_root()
-    secret = manifest("secret.yaml", "Secret")["stringData"]["tocsin.key"]
+    secret = manifest("secret.yaml.example", "Secret")["stringData"]["tocsin.key"]
     words = [*AGENT["containers"][0]["command"], *AGENT["containers"][0]["args"], "--check-config"]
     for text, status, said in ((key(), 0, "the configuration is sound"),
                                (secret, 2, "tocsin.key")):
@@ -377,6 +386,7 @@ if __name__ == "__main__":
         manifests_are_accepted_and_broken_ones_are_refused,
         containers_have_least_privileges,
         nothing_acts_by_default_and_the_taint_has_one_owner,
+        files_that_kubectl_applies_from_the_folder_have_no_key,
         configuration_is_accepted_with_a_key_only,
         pods_join_and_their_probes_follow_the_agent_and_not_its_node,
         detector_finds_its_plugin_and_keeps_the_last_advice,

@@ -79,7 +79,7 @@ INSTALLED = {
     "share/tocsin/jobs/tocsin-task-prolog-mpi": 0o755,
     "share/tocsin/kubernetes/node-problem-detector.yaml": 0o644,
     "share/tocsin/kubernetes/node-readiness-rule.yaml": 0o644,
-    "share/tocsin/kubernetes/secret.yaml": 0o644,
+    "share/tocsin/kubernetes/secret.yaml.example": 0o644,
     "share/tocsin/kubernetes/tocsin-health.json": 0o644,
     "share/tocsin/kubernetes/tocsin.yaml": 0o644,
     "share/tocsin/kubernetes/tocsin-node-check": 0o755,
