@@ -123,6 +123,8 @@ def containers_have_least_privileges():
 def nothing_acts_by_default_and_the_taint_has_one_owner():
     assert re.search(r"^\[health\]\n(#.*\n)*act = no$", CONFIG["tocsin.conf"], re.MULTILINE), CONFIG
     assert RULE["spec"]["dryRun"] is True and RULE["spec"]["taint"]["effect"] == "NoSchedule"
+    # A node is tainted only if somebody labelled it for that: Kubernetes sets no such label.
+    assert RULE["spec"]["nodeSelector"] == {"matchLabels": {"tocsin-drain": "taint"}}
     (condition,) = RULE["spec"]["conditions"]
     plugin = json.loads((FEEDS / "tocsin-health.json").read_text(encoding="utf-8"))
     assert condition["type"] in {one["type"] for one in plugin["conditions"]}, condition
