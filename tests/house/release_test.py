@@ -27,7 +27,11 @@ die() { say "dev: $*"; exit 2; }
 need() { :; }
 package_deb() {
 	mkdir -p "$1"
-	[ -z "${BREAK-}" ] || return 1
+	case ${BREAK-} in
+	build) echo lost >"$1/build.txt" && touch "$1/tocsin_amd64.deb" && return 1 ;;
+	signal) kill -TERM $$ ;;
+	stray) touch stray ;;
+	esac
 	sed -n "s/^.version: '\\(.*\\)',/\\1/p" meson.build >"$1/tocsin_amd64.deb"
 }
 verb_release "$@"
@@ -82,7 +86,7 @@ class Clone:
 
     def broken(self, name):
         """A directory for PATH with a program of this name that fails."""
-        program = self.root.parent / "broken" / name
+        program = self.root.parent / f"broken-{name}" / name
         program.parent.mkdir()
         program.write_text("#!/bin/sh\nexit 1\n", encoding="ascii")
         program.chmod(0o755)
@@ -143,16 +147,34 @@ def release_is_refused_without_a_change():
         assert done.returncode == 0 and "commit and tag v99.0.0" in done.stderr, done
         assert clone.state() == start and not (clone.root / "build-release").exists()
         # What fails late is undone.
-        done = clone.release("99.0.0", BREAK="1")
-        assert done.returncode == 2 and "as it was before" in done.stderr, done
+        files = clone.root / "build-release"
+        done = clone.release("99.0.0", BREAK="build")
+        assert done.returncode == 2 and "as before" in done.stderr, done
         assert clone.state() == start
-        done = clone.release("99.0.0", PATH=f"{clone.broken('sha256sum')}:{os.environ['PATH']}")
-        assert done.returncode == 2 and "as it was before" in done.stderr, done
-        assert clone.state() == start
+        left = [path.name for path in files.rglob("*") if path.is_file()]
+        assert left == ["build.txt"], left
+        assert clone.release("99.0.0", BREAK="signal").returncode == 2
+        assert clone.state() == start and not files.exists()
+        for program in ("sha256sum", "mv"):
+            done = clone.release("99.0.0", PATH=f"{clone.broken(program)}:{os.environ['PATH']}")
+            assert done.returncode == 2 and "as before" in done.stderr, done
+            assert clone.state() == start and not files.exists(), program
+        clone.git("checkout", "-q", "--detach")
+        assert "on no branch" in clone.release("99.0.0").stderr
+        clone.git("checkout", "-q", "-")
         clone.git("tag", "v99.0.0")
         assert "the tag v99.0.0 exists" in clone.release("99.0.0").stderr
         (clone.root / "new").touch()
         assert "not committed" in clone.release("99.0.1").stderr
+
+
+def files_that_came_meanwhile_are_not_committed():
+    with Clone() as clone:
+        done = clone.release("99.0.0", BREAK="stray")
+        assert done.returncode == 0, done
+        assert clone.git("status", "--porcelain") == "?? stray\n"
+        assert set(clone.git("show", "--format=", "--name-only").split()) == \
+            {"meson.build", "CHANGELOG.md", "debian/changelog"}
 
 
 def release_is_signed():
@@ -178,4 +200,4 @@ def release_is_signed():
 if __name__ == "__main__":
     tap.run([(test.__name__.replace("_", " "), test) for test in (
         release_sets_the_version_and_tags_it, release_is_refused_without_a_change,
-        release_is_signed)])
+        files_that_came_meanwhile_are_not_committed, release_is_signed)])
