@@ -77,6 +77,7 @@ CONTAINER = (*POD, "containers", 0)
 BROKEN = (
     ("Namespace", ("metadata", "Labels"), {"a": "b"}),
     ("ConfigMap", ("data", "tocsin.conf"), 7),
+    ("ResourceQuota", ("spec", "scopeSelector", "matchExpressions", 0, "operator"), "Is"),
     ("Secret", ("stringdata",), {"tocsin.key": "x"}),
     ("ServiceAccount", ("automountServiceAccountToken",), "no"),
     ("ClusterRoleBinding", ("roleRef",), None),
@@ -134,6 +135,12 @@ def nothing_acts_by_default_and_the_taint_has_one_owner():
     assert setters == [DEPLOY / "node-readiness-rule.yaml"], setters
     page = (ROOT / "docs/kubernetes.md").read_text(encoding="utf-8")
     assert re.search(rf"^\| `{re.escape(key)}` \|.*node readiness controller", page, re.MULTILINE)
+
+
+def the_namespace_has_a_quota_for_the_priority_of_its_pods():
+    (term,) = manifest("tocsin.yaml", "ResourceQuota")["spec"]["scopeSelector"]["matchExpressions"]
+    assert term == {"scopeName": "PriorityClass", "operator": "In",
+                    "values": [AGENT["priorityClassName"]]}, term
 
 
 def files_that_kubectl_applies_from_the_folder_have_no_key():
@@ -388,6 +395,7 @@ if __name__ == "__main__":
         manifests_are_accepted_and_broken_ones_are_refused,
         containers_have_least_privileges,
         nothing_acts_by_default_and_the_taint_has_one_owner,
+        the_namespace_has_a_quota_for_the_priority_of_its_pods,
         files_that_kubectl_applies_from_the_folder_have_no_key,
         configuration_is_accepted_with_a_key_only,
         pods_join_and_their_probes_follow_the_agent_and_not_its_node,
