@@ -265,7 +265,10 @@ def the_drain_that_is_held_changes_with_a_certain_answer_only():
             file.write_text(torn)
             assert held(2)[0] == 0, torn
         file.unlink()
-        assert node_check("hold", "drain 1\n", TOCSIN_HOLD=f"{place}/none/last")[0] == 1
+        # A status that cannot be kept is still published, and the line says so.
+        for page, status in (("critical: n2 x\ndrain 1\n", 1), ("critical: n2 x\ndrain 0\n", 0)):
+            assert node_check("hold", page, TOCSIN_HOLD=f"{place}/none/last") == \
+                (status, "cannot keep the last status; critical: n2 x\n"), page
 
 
 def an_agent_that_only_observes_has_no_effect_and_is_quoted():
