@@ -24,7 +24,8 @@ CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / "
                      "tocsin", "npm", "+".join(PACKAGES))
 MODELS = {
     "Namespace": "v1", "ConfigMap": "v1", "Secret": "v1", "ServiceAccount": "v1",
-    "ResourceQuota": "v1", "DaemonSet": "apps/v1", "ClusterRoleBinding": "rbac.authorization.k8s.io/v1",
+    "ResourceQuota": "v1", "DaemonSet": "apps/v1",
+    "ClusterRoleBinding": "rbac.authorization.k8s.io/v1",
 }
 VALIDATE = """
 import {{ {kind} as Model }} from "kubernetes-models/{group}/{kind}";

@@ -137,7 +137,8 @@ def documents_parse(cluster):
 def health_node_has_exit_statuses_of_the_node(cluster):
     agent = cluster.agents[0]
     status, headers, text = get(agent, "/health/node")
-    assert (status, text) == (200, "ok: n1 healthy\nnagios 0\nnpd 0\ndrain 0\nact 1\n"), (status, text)
+    assert (status, text) == (200, "ok: n1 healthy\nnagios 0\nnpd 0\ndrain 0\nact 1\n"), \
+        (status, text)
     assert headers["Content-Type"].startswith("text/plain"), headers
     source = pathlib.Path(__file__).resolve().parents[2]
     check = source / "agent/feeds/kubernetes/tocsin-node-check"

@@ -102,7 +102,8 @@ release_undo() {
 	git checkout -q -- $release_files || :
 	rm -f debian/changelog.new
 	find build-release ! -name build.txt -delete 2>/dev/null || : # a directory with that output
-	die "release: failed; commit, tag and files are as before, and build-release/ has no package"
+	die "release: failed; commit, tag and files are as before," \
+		"and build-release/ has no package"
 }
 
 verb_release() {
