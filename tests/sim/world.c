@@ -377,6 +377,7 @@ bool world_has_one_view(struct world *world) {
 // Return whether all nodes that are up hold this node alike: 1 if it is up and alive, or off and
 // held by all or none; 0 if it is off, and some hold it while the others do not know it; else -1.
 static int world_compare_holders(const struct world *world, const struct node *held) {
+	enum ras_state last = held->state == NODE_OFF ? RAS_UNREACHABLE : RAS_ALIVE;
 	uint32_t holders = 0, strangers = 0, others = 0;
 
 	for (uint32_t n = 0; n < world->options.nodes; n++) {
@@ -387,7 +388,7 @@ static int world_compare_holders(const struct world *world, const struct node *h
 			continue;
 		if (ras_peer_find(node->ras, held->record->id, &peer) != 0)
 			strangers++;
-		else if (held->state != NODE_OFF ? peer.state == RAS_ALIVE : peer.state >= RAS_ALIVE && peer.state <= RAS_UNREACHABLE)
+		else if (peer.state >= RAS_ALIVE && peer.state <= last)
 			holders++;
 		else
 			others++;
