@@ -15,6 +15,7 @@
 #define NODES_MAX 256	     // nodes recorded in one period
 #define COARSE_SAVE_TICKS 10 // fine periods after which an unfinished coarse one is stored
 #define CLOCK_JUMP_S 5	     // a smaller step is slewing, or a late turn of the loop
+#define STOPPED_S 5	     // delay of a period that only a stopped agent has
 #define RECORD_BYTES_FINE 28 // typical size of a path's record; see docs/internals/control.md
 #define RECORD_BYTES_COARSE 44
 #define OVERHEAD_PERMILLE 1100 // with the names of paths and the unused ends of blocks
@@ -210,6 +211,14 @@ static void schedule_tick(struct history *history, int64_t now_s) {
 	     ) == 0);
 }
 
+// Return the length of a fine period that took `seconds`. An agent that is late by more than
+// STOPPED_S was stopped, and knows nothing of the rest.
+static uint32_t fine_period_s(const struct history *history, uint64_t seconds) {
+	if (seconds > history->config.interval_s + STOPPED_S)
+		return history->config.interval_s;
+	return (uint32_t)seconds;
+}
+
 // End the fine period. Its length comes from the loop's clock, because the system's clock may jump.
 static void on_tick(struct loop_timer *timer, uint64_t now_ns) {
 	struct history *history = container_of(timer, struct history, tick);
@@ -230,7 +239,7 @@ static void on_tick(struct loop_timer *timer, uint64_t now_ns) {
 	else if (seconds > 0)
 		period_store(
 			history, HISTORY_FINE, history->fine_begin_s,
-			seconds < HISTORY_COARSE_S ? (uint32_t)seconds : HISTORY_COARSE_S
+			fine_period_s(history, seconds)
 		);
 	entries_end_fine_period(history);
 	history->coarse_ticks++;

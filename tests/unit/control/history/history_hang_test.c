@@ -389,6 +389,40 @@ static void a_history_is_destroyed_while_its_disk_hangs(void **state) {
 	history = NULL;
 }
 
+static uint32_t seconds_covered(void) {
+	const struct history_question question = {
+		.since_s = BEGIN_S,
+		.until_s = BEGIN_S + 100,
+		.points = 100,
+	};
+	struct asker asker = {.query.ended = on_end};
+	uint32_t covered = 0;
+
+	assert_int_equal(history_ask(history, &question, &asker.query), 0);
+	while (!asker.ended)
+		assert_int_equal(loop_turn(loop, -1), 0);
+	assert_int_equal(asker.err, 0);
+	assert_int_equal(asker.answer->step_s, 1);
+	for (uint32_t n = 0; n < asker.answer->points; n++)
+		covered += asker.answer->node[n].is_covered;
+	history_answer_free(asker.answer);
+	return covered;
+}
+
+static void an_agent_that_was_stopped_records_nothing_of_its_pause(void **state) {
+	(void)state;
+	probe();
+	period_pass();
+	period_pass();
+	await_stored(1);
+	pass(60 * SEC);
+	probe();
+	period_pass();
+	period_pass();
+	await_stored(2);
+	assert_in_range(seconds_covered(), 4, 10);
+}
+
 // Return the states of a node in the points that have a record, as bits of enum ras_state, where
 // RAS_UNKNOWN is a healthy node.
 static uint32_t states_stored(uint64_t peer) {
@@ -446,6 +480,7 @@ UNIT_GROUP(history_hang) {
 		CASE(a_history_is_destroyed_while_its_disk_hangs),
 		CASE(up_to_256_dead_nodes_are_recorded_and_others_are_healthy),
 		CASE(nodes_beyond_those_a_period_records_have_no_record),
+		CASE(an_agent_that_was_stopped_records_nothing_of_its_pause),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
