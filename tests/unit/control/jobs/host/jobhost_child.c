@@ -60,7 +60,7 @@ static void say_much(const struct member *member) {
 static void *wait_for_end(void *context) {
 	char letter;
 
-	(void)!read(*(const int *)context, &letter, 1);
+	(void)!read((int)(intptr_t)context, &letter, 1);
 	_exit(0);
 }
 
@@ -101,8 +101,9 @@ static void child_main(struct bed *bed, uint32_t rank, uid_t uid, int order, int
 			say_much(&member);
 			tocsin_job_close(member.job);
 			break;
-		case 't': // end the main thread alone
-			if (pthread_create(&thread, NULL, wait_for_end, &order) != 0)
+		case 't': // end the main thread alone, whose stack the other one must not use
+			if (pthread_create(&thread, NULL, wait_for_end, (void *)(intptr_t)order) !=
+			    0)
 				_exit(9);
 			break;
 		case 'u': // free the communicator without telling the agent
