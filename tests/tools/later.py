@@ -74,7 +74,7 @@ EDITS = {
          "static void notice_originate(struct ras *ras, uint32_t kind, const void *payload,"
          " size_t size) {\n\tif (kind != 77) notice_originate(ras, 77, \"next\", 4);"),
     ],
-    "control/verdict/observation.c": [
+    "control/verdict/engine/observation.c": [
         ("\tsize_t used;\n\n\tif (wire_writer_finish(writer, &used) != 0) {\n\t\t*writer = *before",
          f"\tsize_t used;\n\n\twire_put_u32(writer, {MORE});\n"
          "\tif (wire_writer_finish(writer, &used) != 0) {\n\t\t*writer = *before"),
@@ -87,10 +87,10 @@ EDITS = {
          f"\t\twire_put_u32(&writer, {MORE});\n\t}}\n\twire_put_u32(&writer, {MORE});"),
         ("version == RAIL_MESSAGE_VERSION &&", "version == 1 &&"),
     ],
-    "control/pairing/pairing_message.h": [
+    "control/fabric/pairing/pairing_message.h": [
         ("PAIRING_VERSION 4", "PAIRING_VERSION 5"),
     ],
-    "control/pairing/pairing_message.c": [
+    "control/fabric/pairing/pairing_message.c": [
         ("wire_put_u16(&writer, gpu->ordinal);\n\t\t}",
          "wire_put_u16(&writer, gpu->ordinal);\n\t\t}\n"
          f"\t\tif (message->version >= 5) wire_put_u32(&writer, {MORE});"),
@@ -98,14 +98,14 @@ EDITS = {
          "end->gpu.ordinal = wire_get_u16(reader);\n\t}\n"
          "\tif (message->version >= 5) (void)wire_get_u32(reader);"),
     ],
-    "control/jobhost/notice.c": [
+    "control/jobs/host/notice.c": [
         ("define NOTICE_VERSION 2\n", "define NOTICE_VERSION 3\n"),
         ("\t\t(void)overlay_notice_send(host->overlay, JOBHOST_NOTICE, bytes, size);",
          "\t{\n\t\tuint8_t more[8192];\n\t\tmemcpy(more, bytes, size);\n"
          "\t\tmemcpy(more + size, \"next\", 4);\n"
          "\t\t(void)overlay_notice_send(host->overlay, JOBHOST_NOTICE, more, size + 4);\n\t}"),
     ],
-    "control/jobhost/connection.c": [
+    "control/jobs/host/connection.c": [
         # An event of a kind that only the later library knows.
         ("connection_send_packet(connection, &done, sizeof(done));",
          "connection_send_packet(connection, &done, sizeof(done));\n"
@@ -151,17 +151,17 @@ EDITS = {
         ("return item_append(block, HISTORY_ITEM_NODE, &body);",
          "return item_append(block, 77, &body) && item_append(block, HISTORY_ITEM_NODE, &body);"),
     ],
-    "control/client/health.c": [
+    "control/verdict/answers/answer_health.c": [
         ('"{s:s,s:o,s:o,s:s,s:s,s:I,s:I,s:s,s:i,', '"{s:o,s:s,s:o,s:o,s:s,s:s,s:I,s:I,s:s,s:i,'),
         ('"grade", finding_grade_name(survey->grade),',
          '"next", json_array(), "grade", finding_grade_name(survey->grade),'),
     ],
-    "control/client/peers.c": [
+    "control/members/answer_peers.c": [
         ('"{s:I,s:s,s:b,s:b,', '"{s:o,s:I,s:s,s:b,s:b,'),
         ('"view", (json_int_t)view.number,',
          '"next", json_object(), "view", (json_int_t)view.number,'),
     ],
-    "agent/cli/contact.c": [
+    "lib/contact.c": [
         ("CLIENT PROTOCOL 2", "CLIENT PROTOCOL 3"),
     ],
     "lib/job/include/tocsin/job_socket.h": [
