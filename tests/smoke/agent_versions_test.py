@@ -74,7 +74,7 @@ def test_questions(cluster):
     old, new = cluster.agents[:2]
     for here, there in ((old, new), (new, old)):
         status = tocsin(here, "status")
-        assert f"{AGENTS} alive" in status, status
+        assert f"{AGENTS} members" in status, status
         why = tocsin(here, "why", there.name)
         assert there.name in why and "alive" in why, why
         asked = tocsin(here, "peers", "--node", there.name)
