@@ -56,11 +56,15 @@ static void say_much(const struct member *member) {
 	(void)tocsin_job_poll(member->job);
 }
 
+// Descriptor that wait_for_end() reads. It is not on the stack of the main thread, which ends.
+static int end_order;
+
 // Keep the process alive until the test closes the pipe.
 static void *wait_for_end(void *context) {
 	char letter;
 
-	(void)!read((int)(intptr_t)context, &letter, 1);
+	(void)context;
+	(void)!read(end_order, &letter, 1);
 	_exit(0);
 }
 
@@ -101,9 +105,9 @@ static void child_main(struct bed *bed, uint32_t rank, uid_t uid, int order, int
 			say_much(&member);
 			tocsin_job_close(member.job);
 			break;
-		case 't': // end the main thread alone, whose stack the other one must not use
-			if (pthread_create(&thread, NULL, wait_for_end, (void *)(intptr_t)order) !=
-			    0)
+		case 't': // end the main thread alone
+			end_order = order;
+			if (pthread_create(&thread, NULL, wait_for_end, NULL) != 0)
 				_exit(9);
 			break;
 		case 'u': // free the communicator without telling the agent
