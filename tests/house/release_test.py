@@ -146,7 +146,7 @@ def release_is_refused_without_a_change():
         done = clone.release("99.0.0", "--dry-run")
         assert done.returncode == 0 and "commit and tag v99.0.0" in done.stderr, done
         assert clone.state() == start and not (clone.root / "build-release").exists()
-        # What fails late is undone.
+        # Each failure leaves the tree, the commits and the tags as they were.
         files = clone.root / "build-release"
         done = clone.release("99.0.0", BREAK="build")
         assert done.returncode == 2 and "as before" in done.stderr, done

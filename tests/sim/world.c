@@ -375,29 +375,31 @@ bool world_has_one_view(struct world *world) {
 }
 
 // Return whether all nodes that are up hold this node alike: 1 if it is up and alive, or off and
-// held by all or none; 0 if it is off, and some hold it while the others do not know it; else -1.
+// held by all or none; 0 if it is off, one node holds it, and the others let a name wait; else -1.
 static int world_compare_holders(const struct world *world, const struct node *held) {
 	enum ras_state last = held->state == NODE_OFF ? RAS_UNREACHABLE : RAS_ALIVE;
-	uint32_t holders = 0, strangers = 0, others = 0;
+	uint32_t holders = 0, waiting = 0, others = 0;
 
 	for (uint32_t n = 0; n < world->options.nodes; n++) {
 		const struct node *node = &world->nodes[n];
 		struct ras_peer peer;
+		bool is_known;
 
 		if (node->state == NODE_OFF)
 			continue;
-		if (ras_peer_find(node->ras, held->record->id, &peer) != 0)
-			strangers++;
-		else if (peer.state >= RAS_ALIVE && peer.state <= last)
+		is_known = ras_peer_find(node->ras, held->record->id, &peer) == 0;
+		if (is_known && peer.state >= RAS_ALIVE && peer.state <= last)
 			holders++;
+		else if (!is_known && ras_counters(node->ras)->names_held > 0)
+			waiting++;
 		else
 			others++;
 	}
 	if (held->state != NODE_OFF)
-		return strangers + others == 0 ? 1 : -1;
-	if (holders == 0 || strangers + others == 0)
+		return waiting + others == 0 ? 1 : -1;
+	if (holders == 0 || waiting + others == 0)
 		return 1;
-	return others == 0 ? 0 : -1;
+	return holders == 1 && others == 0 ? 0 : -1;
 }
 
 bool world_has_unproven_loss(const struct world *world) {

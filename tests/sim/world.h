@@ -159,8 +159,8 @@ static inline uint64_t world_now(const struct world *world) {
 
 // Process events until then. Stops early if an invariant breaks.
 void world_run(struct world *world, uint64_t until_ns);
-// Return whether the views differ only by nodes that are off, each held by some of the others and
-// unknown to the rest: the known fault N7 of docs/internals/membership.md.
+// Return whether the views differ only by nodes that are off, each held by one node, while the
+// others let a name wait: the known fault N7 of docs/internals/membership.md.
 bool world_has_unproven_loss(const struct world *world);
 // Process events until all nodes that are up share one view of exactly those nodes; checks every
 // `step_ns`. Returns false if they do not by then.
