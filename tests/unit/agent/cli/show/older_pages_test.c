@@ -102,10 +102,35 @@ static void page_of_any_document_is_printed_and_harms_nobody(void **state) {
 	}
 }
 
+// Regression: the meaning of a verdict advised a drain, while the verdict itself withheld the drain.
+static void meaning_of_a_verdict_advises_no_drain(void **state) {
+	static const char *const verdicts[][2] = {
+		{"node-down", "the host is down, or cut off"},
+		{"fabric-down", "its fabric does not: jobs on it"},
+	};
+	static char printed[1 << 16];
+
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(verdicts); n++) {
+		json_t *answer = json_pack(
+			"{s:s,s:s,s:s,s:s,s:[]}", "node", "n4", "state", "unreachable", "verdict",
+			verdicts[n][0], "advice", "nothing", "observations"
+		);
+
+		assert_non_null(answer);
+		print_page(show_why, answer, printed, sizeof(printed));
+		json_decref(answer);
+		assert_non_null(strstr(printed, verdicts[n][1]));
+		if (strstr(printed, "drain") != NULL)
+			fail_msg("a drain is advised:\n%s", printed);
+	}
+}
+
 UNIT_GROUP(older_pages) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(page_of_an_older_agent_s_answer_is_as_written),
 		cmocka_unit_test(page_of_any_document_is_printed_and_harms_nobody),
+		cmocka_unit_test(meaning_of_a_verdict_advises_no_drain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
