@@ -115,7 +115,7 @@ static int contact_await(struct contact *contact, short events, uint64_t due_ns)
 #define LOOPBACK "127.0.0.1"
 
 // Current location of the agent; the default depends on which sockets exist.
-struct place {
+struct endpoint {
 	union {
 		struct sockaddr generic;
 		struct sockaddr_un local;
@@ -126,38 +126,38 @@ struct place {
 	char absent[256]; // default socket that was not found; "": none
 };
 
-static void place_set_local(struct place *place, const char *path) {
-	struct sockaddr_un *local = &place->address.local;
+static void endpoint_set_local(struct endpoint *endpoint, const char *path) {
+	struct sockaddr_un *local = &endpoint->address.local;
 
 	memset(local, 0, sizeof(*local));
 	local->sun_family = AF_UNIX;
 	snprintf(local->sun_path, sizeof(local->sun_path), "%s", path);
-	place->length = sizeof(*local);
-	escape_quote(path, strlen(path), place->text, sizeof(place->text));
+	endpoint->length = sizeof(*local);
+	escape_quote(path, strlen(path), endpoint->text, sizeof(endpoint->text));
 }
 
-static void place_set_tcp(struct place *place, const struct sock_addr *address) {
+static void endpoint_set_tcp(struct endpoint *endpoint, const struct sock_addr *address) {
 	char text[SOCK_ADDR_TEXT_BYTES];
 
 	sock_addr_format(address, text);
-	place->length = sock_addr_to_sockaddr(address, &place->address.any);
-	snprintf(place->text, sizeof(place->text), "%s", text);
+	endpoint->length = sock_addr_to_sockaddr(address, &endpoint->address.any);
+	snprintf(endpoint->text, sizeof(endpoint->text), "%s", text);
 }
 
-static void place_find(const struct contact_target *target, struct place *ret_place) {
+static void endpoint_find(const struct contact_target *target, struct endpoint *ret_endpoint) {
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
 	const char *runtime = geteuid() == 0 ? NULL : getenv("XDG_RUNTIME_DIR");
-	char own[sizeof(ret_place->address.local.sun_path)] = "";
+	char own[sizeof(ret_endpoint->address.local.sun_path)] = "";
 	const char *usual = CONTACT_SYSTEM_SOCKET;
 	struct sock_addr loopback;
 
-	memset(ret_place, 0, sizeof(*ret_place));
+	memset(ret_endpoint, 0, sizeof(*ret_endpoint));
 	if (target->path != NULL) {
-		place_set_local(ret_place, target->path);
+		endpoint_set_local(ret_endpoint, target->path);
 		return;
 	}
 	if (target->address.family != SOCK_ADDR_NONE) {
-		place_set_tcp(ret_place, &target->address);
+		endpoint_set_tcp(ret_endpoint, &target->address);
 		return;
 	}
 
@@ -168,15 +168,15 @@ static void place_find(const struct contact_target *target, struct place *ret_pl
 	if (own[0] != '\0')
 		usual = own;
 	if (own[0] != '\0' && access(own, F_OK) == 0) {
-		place_set_local(ret_place, own);
+		endpoint_set_local(ret_endpoint, own);
 	} else if (access(CONTACT_SYSTEM_SOCKET, F_OK) == 0) {
-		place_set_local(ret_place, CONTACT_SYSTEM_SOCKET);
+		endpoint_set_local(ret_endpoint, CONTACT_SYSTEM_SOCKET);
 	} else if (target->local) {
-		place_set_local(ret_place, usual);
+		endpoint_set_local(ret_endpoint, usual);
 	} else {
 		if (sock_addr_parse(LOOPBACK, strlen(LOOPBACK), CONTACT_PORT, NULL, &loopback) == 0)
-			place_set_tcp(ret_place, &loopback);
-		snprintf(ret_place->absent, sizeof(ret_place->absent), "%s", usual);
+			endpoint_set_tcp(ret_endpoint, &loopback);
+		snprintf(ret_endpoint->absent, sizeof(ret_endpoint->absent), "%s", usual);
 	}
 }
 
@@ -197,22 +197,23 @@ static const char *connect_error_hint(int err) {
 }
 
 static int contact_connect(struct contact *contact) {
-	struct place place;
+	struct endpoint endpoint;
 	uint64_t due_ns;
 	int err;
 
 	for (size_t tried = 0;; tried++) {
-		place_find(contact->target, &place);
-		snprintf(contact->place, sizeof(contact->place), "%s", place.text);
+		endpoint_find(contact->target, &endpoint);
+		snprintf(contact->place, sizeof(contact->place), "%s", endpoint.text);
 		due_ns = clock_monotonic_ns() + CONNECT_NS;
 		contact_close(contact);
 		contact->fd =
-			socket(place.address.generic.sa_family,
+			socket(endpoint.address.generic.sa_family,
 			       SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-		err = contact->fd < 0 ? -errno
-				      : stream_connect_start(
-						contact->fd, &place.address.generic, place.length
-					);
+		err = contact->fd < 0
+			      ? -errno
+			      : stream_connect_start(
+					contact->fd, &endpoint.address.generic, endpoint.length
+				);
 		while (err == -EINPROGRESS) {
 			err = contact_await(contact, POLLOUT, due_ns);
 			if (err == 0)
@@ -226,14 +227,15 @@ static int contact_connect(struct contact *contact) {
 	}
 	if (err == 0 || err == -EINTR)
 		return err;
-	if (place.absent[0] != '\0')
+	if (endpoint.absent[0] != '\0')
 		return contact_fail(
 			contact, err,
 			"there is no socket %s, and no agent can be reached on %s: %s%s",
-			place.absent, place.text, strerrordesc_np(-err), connect_error_hint(err)
+			endpoint.absent, endpoint.text, strerrordesc_np(-err),
+			connect_error_hint(err)
 		);
 	return contact_fail(
-		contact, err, "cannot reach the agent on %s: %s%s", place.text,
+		contact, err, "cannot reach the agent on %s: %s%s", endpoint.text,
 		strerrordesc_np(-err), connect_error_hint(err)
 	);
 }
@@ -497,7 +499,7 @@ int contact_json(struct contact *contact, const char *question, json_t **ret_ans
 	char *line;
 	int err;
 
-	// Bytes behind an earlier answer belong to no question.
+	// Drop bytes that follow an earlier answer: they belong to no question.
 	contact->begin = contact->end;
 	err = contact_ask(contact, question);
 	// If a relayed answer breaks off, its line is incomplete, and the next line gives the

@@ -211,8 +211,8 @@ static void schedule_tick(struct history *history, int64_t now_s) {
 	     ) == 0);
 }
 
-// Return the length of a fine period that took `seconds`. An agent that is late by more than
-// STOPPED_S was stopped, and knows nothing of the rest.
+// Return how much of a fine period of `seconds` this agent observed: all of it, unless the period
+// ends more than STOPPED_S late. Then the agent was stopped, and one interval counts.
 static uint32_t fine_period_s(const struct history *history, uint64_t seconds) {
 	if (seconds > history->config.interval_s + STOPPED_S)
 		return history->config.interval_s;

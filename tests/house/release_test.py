@@ -19,7 +19,7 @@ import tempfile
 import tap
 
 ROOT = pathlib.Path(sys.argv[1]).resolve()
-# As ./dev does, but for the packages.
+# The script sources release.sh as ./dev does. A stand-in makes the packages.
 SCRIPT = """
 . tests/tools/release.sh
 say() { printf '%s\\n' "$*" >&2; }

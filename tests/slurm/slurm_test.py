@@ -680,7 +680,7 @@ def health_program_drains_its_own_node(_, verdicts):
     wrapper, scontrol = verdicts.directory / "health", verdicts.directory / "scontrol"
     log = verdicts.directory / "health.log"
     slurm = bed.Slurm(["n1", "n2"], health=wrapper)
-    # As tocsin-slurm-health does, but for the places of this test.
+    # The wrapper does the same as tocsin-slurm-health, with the paths of this test.
     wrapper.write_text(
         f"#!/bin/sh\nexport SLURM_CONF={slurm.conf} PATH={os.environ['PATH']}\n"
         f"exec {program} slurm check {' '.join(verdicts.agent.where)} --settle 1s "

@@ -492,7 +492,7 @@ def what_excludes_each_other_is_refused():
         assert not (bed.directory / "tocsin.prom").exists()
 
 
-def epilog_fails_on_a_node_that_is_to_be_drained_only():
+def epilog_fails_only_on_a_node_that_is_to_be_drained():
     for say, status in ((DRAIN, 1), (HEALTHY, 0), *((say, 0) for say in NEITHER.values())):
         with Bed(say) as bed:
             done = bed.run(FEEDS / "tocsin-slurm-epilog", SLURMD_NODENAME="n2")
@@ -554,7 +554,7 @@ if __name__ == "__main__":
         ("a directory that takes nothing keeps the old file",
          a_directory_that_takes_nothing_keeps_the_old_file),
         ("--textfile excludes what it cannot go with", what_excludes_each_other_is_refused),
-        ("Slurm's Epilog fails on a node that is to be drained only",
-         epilog_fails_on_a_node_that_is_to_be_drained_only),
+        ("Slurm's Epilog fails only on a node that is to be drained",
+         epilog_fails_only_on_a_node_that_is_to_be_drained),
         ("shellcheck finds nothing", shellcheck_finds_nothing),
     ])

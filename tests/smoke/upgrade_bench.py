@@ -41,7 +41,7 @@ AGENTS = 8
 JOB_SECONDS = 3600
 ROLLING_TARGET_S = 60
 MISSED_TARGET_S = 3  # silence before suspicion: docs/internals/membership.md
-# An agent on a loaded machine is short of processor time. No other verdict may come of an upgrade.
+# The verdicts that an upgrade may show: node-busy if an agent lacks processor time.
 LOAD_VERDICTS = {"none", "healthy", "node-busy"}
 BUSY_OF_EARLIER = ("check-warning", "ProcessorShort", "warn")  # node-busy, as that build shows it
 # Reasons why the agent that is asked has no verdict: it has not joined, it does not probe yet, or

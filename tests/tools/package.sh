@@ -80,8 +80,8 @@ package_rpm() (
 	mv "$directory/started" "$directory/finished"
 )
 
-# Print the name of a tar file with a bare Debian of this suite. All trees share the file, and this
-# function makes it if it is missing (root).
+# Print the name of a tar file that holds a bare Debian of this release. All checkouts share the
+# file. If it is missing, this function makes it, which needs root.
 bare_debian() {
 	bare=$packages_cache/$1.tar
 	if [ ! -f "$bare" ]; then
@@ -117,7 +117,7 @@ unpack_root() {
 
 # Print the name of a tar file with the root in which the archives are built. The name has the
 # digest of the script that makes the root. One root is kept.
-archive_root() {
+archive_root_make() {
 	digest=$(sha256sum packaging/archive/prepare.sh | cut -c1-12)
 	prepared=$packages_cache/archive-$digest.tar
 	if [ ! -f "$prepared" ]; then
@@ -140,7 +140,7 @@ package_archive() (
 	mkdir -p "$1"
 	directory=$(cd "$1" && pwd)
 	touch "$directory/started"
-	prepared=$(archive_root "$directory/root")
+	prepared=$(archive_root_make "$directory/root")
 	unpack_root "$prepared" "$directory/root"
 	export_tree "$directory/root/source"
 	for machine in x86_64 aarch64; do

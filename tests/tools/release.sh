@@ -56,7 +56,7 @@ release_check() {
 }
 
 # Write the version and today's date into the files that have them.
-release_write() {
+release_write_version() {
 	sed -i "s/^\tversion: '[^']*',$/\tversion: '$1',/" meson.build
 	sed -i "s/^## \[Unreleased\]$/&\n\n## [$1] - $(date -u +%F)/" CHANGELOG.md
 	{
@@ -138,7 +138,7 @@ verb_release() {
 	before=$(git rev-parse HEAD)
 	trap 'release_undo "$version" "$before"' EXIT
 	trap 'exit 1' HUP INT TERM
-	release_write "$version"
+	release_write_version "$version"
 	release_make "$version" "$key"
 	trap - EXIT HUP INT TERM
 	cat build-release/SHA256SUMS

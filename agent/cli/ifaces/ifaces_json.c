@@ -85,7 +85,7 @@ static void add_facts(
 	json_put(object, "deprecated", json_boolean((flags & IFA_F_DEPRECATED) != 0), failed);
 }
 
-static json_t *judgement_json(
+static json_t *judgement_to_json(
 	const struct ifaces *ifaces,
 	const struct netif_table *table,
 	const struct netif_choice *choice,
@@ -198,7 +198,7 @@ int ifaces_print_json(
 		candidates = json_array();
 		for (size_t n = 0; n < choice->count; n++)
 			json_append(
-				candidates, judgement_json(ifaces, table, choice, n, &failed),
+				candidates, judgement_to_json(ifaces, table, choice, n, &failed),
 				&failed
 			);
 		json_put(root, "candidates", candidates, &failed);

@@ -141,7 +141,9 @@ static bool print_comm_table(struct session *session, struct status *status) {
 		text_print(
 			&session->out, "%5u  %8u  %8u  %8s  %8u  %8u  %8s  %6s\n", row->group,
 			n - first, row->nodes, ranks, row->size,
-			comm_group_ranks(table, status->collect.answer->comms, first, n - first),
+			comm_group_count_ranks(
+				table, status->collect.answer->comms, first, n - first
+			),
 			comm_state_name(row->state), comm_error_name(row->errors, errors)
 		);
 		first = n;

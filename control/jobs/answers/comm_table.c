@@ -199,7 +199,7 @@ static int compare_uses(const void *left, const void *right) {
 	return a->device < b->device ? -1 : a->device > b->device;
 }
 
-uint32_t comm_group_ranks(
+uint32_t comm_group_count_ranks(
 	const struct comm_table *table,
 	const struct ras_comms *comms,
 	uint32_t first,

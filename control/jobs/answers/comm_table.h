@@ -50,7 +50,7 @@ void comm_table_fini(struct comm_table *table);
 // Without memory, it ends with the rows it has.
 bool comm_table_build(struct comm_table *table, const struct collect *collect);
 // Return the number of distinct (process, device) pairs in the rows of one group; 0 without memory.
-uint32_t comm_group_ranks(
+uint32_t comm_group_count_ranks(
 	const struct comm_table *table,
 	const struct ras_comms *comms,
 	uint32_t first,

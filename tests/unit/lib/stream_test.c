@@ -133,7 +133,7 @@ connect_until(int fd, const struct sockaddr *address, socklen_t length, struct d
 	int err;
 
 	err = stream_connect_start(fd, address, length);
-	// Check once without waiting: near peers answer at once, even if the deadline has passed.
+	// A peer on this host has often answered already, so look once even after the deadline.
 	if (err == -EINPROGRESS)
 		err = stream_connect_finish(fd);
 	while (err == -EINPROGRESS) {

@@ -102,7 +102,7 @@ static void page_of_any_document_is_printed_and_harms_nobody(void **state) {
 	}
 }
 
-// Regression: the meaning of a verdict advised a drain, while the verdict itself withheld the drain.
+// Regression: the meaning of a verdict advised a drain, while the verdict itself withheld it.
 static void meaning_of_a_verdict_advises_no_drain(void **state) {
 	static const char *const verdicts[][2] = {
 		{"node-down", "the host is down, or cut off"},

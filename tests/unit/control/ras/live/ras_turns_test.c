@@ -68,7 +68,7 @@ static void newer_start_of_one_whose_death_was_refuted_is_declared_as_any(void *
 	world_destroy(world);
 }
 
-static void more_than_three_turns_in_ten_minutes_are_reported_once_a_minute(void **state) {
+static void more_than_three_deaths_in_ten_minutes_are_reported_once_a_minute(void **state) {
 	struct world *world = world_of(3);
 	const struct ras_event *told;
 	uint64_t oldest;
@@ -181,7 +181,7 @@ UNIT_GROUP(ras_turns) {
 			process_that_ends_soon_after_its_silence_was_refuted_is_declared_in_time
 		),
 		cmocka_unit_test(newer_start_of_one_whose_death_was_refuted_is_declared_as_any),
-		cmocka_unit_test(more_than_three_turns_in_ten_minutes_are_reported_once_a_minute),
+		cmocka_unit_test(more_than_three_deaths_in_ten_minutes_are_reported_once_a_minute),
 		cmocka_unit_test(news_that_are_not_merged_are_no_turns),
 		cmocka_unit_test(
 			newer_start_that_is_first_told_as_dead_or_gone_has_none_of_the_turns_before
